@@ -16,6 +16,7 @@
 #include "host.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
+#include "pairs.hpp"
 #include "truth.hpp"
 #include "world.hpp"
 
@@ -29,6 +30,8 @@ struct Outcome {
   std::optional<std::string> rule, what;
   std::uint64_t events = 0, restarts = 0, finished = 0;
   std::vector<std::string> lines;
+  Points::Counts points{};
+  std::map<std::string_view, std::uint64_t> judged;
 };
 
 Outcome run_one(const Options& options, bool trace) {
@@ -44,6 +47,8 @@ Outcome run_one(const Options& options, bool trace) {
   outcome.restarts = world.truth->restarts;
   outcome.finished = world.truth->finished;
   outcome.lines = std::move(world.lines);
+  outcome.points = world.points.counts;
+  outcome.judged = world.truth->rules_met;
   return outcome;
 }
 
@@ -60,7 +65,8 @@ Options shrink(Options options, const std::string& rule) {
          {&Options::loss, &Options::duplicate, &Options::long_delay, &Options::bad_bytes, &Options::kill_point,
           &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails,
           &Options::kill_launch, &Options::late_start, &Options::cancel_start, &Options::sleep_launch,
-          &Options::lie_start}) {
+          &Options::lie_start, &Options::point_faults,
+          &Options::rich_faults}) {
       if (options.*chance == 0) continue;
       Options fewer = options;
       fewer.*chance = 0;
@@ -101,7 +107,7 @@ struct Plan {
   std::vector<std::uint64_t> old_seeds;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
-  bool trace = false, quiet = false, fresh = false, keep_going = false;
+  bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false;
   std::optional<RegistryKind> registry;
 };
 
@@ -109,11 +115,12 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
-      "events (--quiet: in one line). Status 1 then.\n",
+      "events (--quiet: in one line). Status 1 then. --pairs: of each two effects that follow each other the second\n"
+      "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n",
       stderr);
   return 2;
 }
@@ -127,6 +134,8 @@ std::optional<Plan> parse(int argc, char** argv) {
     else if (word == "--quiet") plan.quiet = true;
     else if (word == "--fresh") plan.fresh = true;
     else if (word == "--keep-going") plan.keep_going = true;
+    else if (word == "--pairs") plan.pairs = true;
+    else if (word == "--reach") plan.reach = true;
     else if (!more) return std::nullopt;
     else if (word == "--seed") plan.first = std::stoull(argv[++i]), plan.count = 1;
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
@@ -143,6 +152,26 @@ std::optional<Plan> parse(int argc, char** argv) {
   return plan;
 }
 
+void add(Points::Counts& to, const Points::Counts& more) {
+  for (std::size_t i = 0; i < to.size(); ++i)
+    for (std::size_t j = 0; j < to[i].size(); ++j) to[i][j] += more[i][j];
+}
+
+void print_reach(const Points::Counts& points, const std::map<std::string_view, std::uint64_t>& judged) {
+  std::printf("%-26s", "");
+  for (const std::string_view fate : testing::k_fate_names) std::printf(" %9s", std::string(fate).c_str());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto point = static_cast<Point>(i);
+    std::printf("\n%-26s", std::string(point_name(point)).c_str());
+    for (std::size_t j = 0; j < points[i].size(); ++j)
+      if (is_possible(point, static_cast<Fate>(j))) std::printf(" %9llu", static_cast<unsigned long long>(points[i][j]));
+      else std::printf(" %9s", "-");
+  }
+  std::fputs(judged.empty() ? "" : "\nrules", stdout);
+  for (const auto& [rule, times] : judged) std::printf(", %s %llu", std::string(rule).c_str(), static_cast<unsigned long long>(times));
+  std::printf("\n");
+}
+
 }  // namespace
 
 int drive(int argc, char** argv) {
@@ -152,6 +181,8 @@ int drive(int argc, char** argv) {
   const BootTime began = clock.boot();
   std::uint64_t seeds = 0, restarts = 0, finished = 0, broken = 0;
   std::array<Pace, 2> paces;  // by registry
+  Points::Counts points{};
+  std::map<std::string_view, std::uint64_t> judged;
   const auto run = [&](std::uint64_t seed) {
     Options options = draw(seed);
     if (plan->registry) options.registry = *plan->registry;
@@ -161,6 +192,8 @@ int drive(int argc, char** argv) {
     pace.cpu += std::clock() - before;
     pace.events += outcome.events;
     ++seeds;
+    add(points, outcome.points);
+    for (const auto& [rule, times] : outcome.judged) judged[rule] += times;
     restarts += outcome.restarts;
     finished += outcome.finished;
     if (plan->trace)
@@ -185,7 +218,13 @@ int drive(int argc, char** argv) {
                 static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(broken),
                 static_cast<unsigned long long>(finished), static_cast<unsigned long long>(restarts),
                 seconds(clock.boot() - began));
+    if (plan->reach) print_reach(points, judged);
   };
+  if (plan->pairs) {
+    const bool sound = try_pairs(points, plan->keep_going);
+    if (plan->reach) print_reach(points, judged);
+    return sound ? 0 : 1;
+  }
   for (const std::uint64_t seed : plan->old_seeds)
     if (!run(seed)) return report(), 1;
   // Nobody has seen those of this second before.

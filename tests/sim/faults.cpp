@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host.hpp"
+#include "job/state.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 #include "world.hpp"
@@ -93,13 +94,31 @@ void schedule(World& world, const Fault& fault) {
   world.at(fault.at, -1, [&world, fault] {
     if (world.healed) return;
     world.say("FAULT ", to_text(fault));
+    world.points.stir(world.now);
     begin(world, fault);
   });
   world.at(fault.at + fault.duration, -1, [&world, fault] {
     if (world.healed) return;
     world.say("end of fault ", fault_name(fault.kind));
+    world.points.stir(world.now);
     end(world, fault);
   });
+}
+
+void strike_rich(World& world, int laptop, const job::Attempt& attempt) {
+  constexpr FaultKind k_kinds[] = {FaultKind::cut_both,    FaultKind::cut_replies,      FaultKind::slow,
+                                   FaultKind::host_power,  FaultKind::host_disk_full,   FaultKind::agent_kill,
+                                   FaultKind::supervisor_kill, FaultKind::laptop_kill,  FaultKind::laptop_power,
+                                   FaultKind::laptop_disk_full, FaultKind::registry_error};
+  Random& random = world.points.random();
+  if (world.healed || !random.chance(world.options.rich_faults)) return;
+  Fault fault;
+  fault.kind = k_kinds[random.below(std::size(k_kinds))];
+  fault.at = world.now + random.between(0, 3 * k_s);
+  fault.duration = random.between(k_s / 2, random.chance(0.7) ? 10 * k_s : 2 * world.options.lost_after);
+  fault.laptop = laptop;
+  fault.host = std::stoi(attempt.members[random.below(attempt.members.size())].host.value.substr(4));
+  schedule(world, fault);
 }
 
 void schedule_faults(World& world) {
@@ -120,6 +139,7 @@ void schedule_failure(World& world) {
 void heal(World& world) {
   world.say("HEAL: every fault ends");
   world.healed = true;
+  world.points.heal();
   for (int l = 0; l < world.options.laptops; ++l)
     for (int h = 0; h < world.options.hosts; ++h) {
       Link& link = world.link(l, h);

@@ -3,50 +3,54 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
 #include "control/reach/job_folders.hpp"
+#include "world.hpp"
 
 namespace gridctl::sim {
 
 class SimFolders : public control::JobFolders {
  public:
+  SimFolders(World& world, int laptop) : world_(world), laptop_(laptop) {}
   [[nodiscard]] Result<std::uint64_t> log_next_offset(const JobId& job, AttemptNumber attempt, int rank) override {
     return logs_[{job.value, attempt.value, rank}].size();
   }
   [[nodiscard]] Result<void> log_append(const JobId& job, AttemptNumber attempt, int rank, std::uint64_t offset,
-                                        std::string_view bytes) override {
-    std::string& log = logs_[{job.value, attempt.value, rank}];
-    if (offset > log.size()) log.resize(offset, '?');
-    log.replace(offset, std::string::npos, bytes);
-    return {};
-  }
-  [[nodiscard]] Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank, std::size_t) override {
-    return logs_[{job.value, attempt.value, rank}];
-  }
+                                        std::string_view bytes) override;
+  [[nodiscard]] Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank, std::size_t lines) override;
   [[nodiscard]] Result<std::map<std::string, std::string>> secrets(const JobId& job,
-                                                                   const std::vector<std::string>& names) override {
-    std::map<std::string, std::string> out;
-    for (const std::string& name : names) {
-      const auto found = secrets_.find({job.value, name});
-      if (found == secrets_.end()) return make_error(Code::not_found, "no secret " + name);
-      out[name] = found->second;
-    }
-    return out;
-  }
-  [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override {
+                                                                   const std::vector<std::string>& names) override;
+  [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override;
+  [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
+
+  // By the user.
+  void put_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) {
     for (const auto& [name, value] : secrets) secrets_[{job.value, name}] = value;
-    return {};
   }
-  [[nodiscard]] Result<void> remove_secrets(const JobId& job) override {
-    std::erase_if(secrets_, [&](const auto& entry) { return entry.first.first == job.value; });
-    return {};
+  // For the eye of Truth.
+  [[nodiscard]] const std::string* log(const JobId& job, AttemptNumber attempt, int rank) const {
+    const auto found = logs_.find({job.value, attempt.value, rank});
+    return found == logs_.end() ? nullptr : &found->second;
   }
+  [[nodiscard]] bool has_secrets(const JobId& job) const {
+    const auto first = secrets_.lower_bound({job.value, ""});
+    return first != secrets_.end() && first->first.first == job.value;
+  }
+  [[nodiscard]] bool removal_failed(const JobId& job) const { return kept_by_fault_.contains(job.value); }
 
  private:
+  // Does it, or what a fault makes of it.
+  template <class Effect>
+  Result<void> pass(Point point, const JobId& job, Effect effect);
+
+  World& world_;
+  const int laptop_;
   std::map<std::tuple<std::string, std::uint64_t, int>, std::string> logs_;
   std::map<std::pair<std::string, std::string>, std::string> secrets_;
+  std::set<std::string> kept_by_fault_;
 };
 
 }  // namespace gridctl::sim

@@ -24,13 +24,23 @@ class SimFreight : public control::Freight {
       const std::vector<std::vector<control::CheckpointPart>>& members) override;
   [[nodiscard]] Result<control::PortProof> prove_port(const control::HostReach& from, const control::HostReach& to,
                                                       std::uint16_t port, std::uint64_t bytes_max) override;
+  // A part is the whole here: what it would leave out nobody reads.
+  [[nodiscard]] Result<std::optional<control::OwnPart>> part_of(const Digest& root, store::RankRange, std::uint32_t) override {
+    return std::optional(control::OwnPart{root, {}, 500, 1000});
+  }
+  [[nodiscard]] Result<std::uint64_t> push_part(const control::HostReach& host, const transfer::BulkLink& link,
+                                                const control::OwnPart& part) override;
+  [[nodiscard]] Result<control::Brought> bring(const control::HostReach& host, const JobId& job, Epoch epoch,
+                                               const Digest& root, const std::optional<Digest>& before) override;
   [[nodiscard]] Result<control::CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override {
     return control::CopiesOf{job, seq, {}};
   }
-  [[nodiscard]] Result<std::string> heal(const control::CopiesOf&, const Digest&) override { return std::string(); }
+  [[nodiscard]] Result<std::string> heal(const control::CopiesOf& copies, const Digest& root) override;
 
  private:
   [[nodiscard]] Nanos travel() const;
+  // What of it does not happen; late it has become already. And whether its answer is lost, asked when it is done.
+  [[nodiscard]] Result<Fate> pass(Point point, const std::string& subject);
 
   World& world_;
   SimExecutor& run_;

@@ -59,6 +59,7 @@ bool Host::serves(const Connection& connection) const {
 Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
   View view(*this, laptop);
   agent::Core core(view);
+  faulted_ = false;
   if (const auto* request = std::get_if<wire::PrepareRequest>(&ask)) {
     TRY_ASSIGN(auto reply, core.prepare(*request));
     return control::Answer{reply};
@@ -68,7 +69,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
       return make_error(Code::refused, "not today");
     auto reply = core.start(*request);
     if (!reply) check_refusal(laptop, request->spec, reply.error().code);
-    else world_.truth->accepts(index_, request->spec.job, request->spec.epoch);
+    else world_.truth->accepts(index_, laptop, *request);
     TRY_ASSIGN(auto good, std::move(reply));
     return control::Answer{good};
   }
@@ -80,7 +81,9 @@ Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
     return control::Answer{control::Ack{}};
   }
   if (const auto* request = std::get_if<wire::CleanRequest>(&ask)) {
+    const auto there = folders_;
     TRY(core.clean(*request));
+    check_work_kept(there, request->keep_work);
     return control::Answer{control::Ack{}};
   }
   const auto& request = std::get<wire::PollRequest>(ask);
@@ -101,7 +104,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
   for (const auto& want : request.attempts) {
     Folder* mine = folder({laptop, want.job.value, want.epoch.value});
     const BootTime until = request.echo + request.lease;
-    const bool kept = request.echo.ns > 0 && request.echo <= clock() && until > clock() && !disk_full;
+    const bool kept = request.echo.ns > 0 && request.echo <= clock() && until > clock() && !disk_full && !faulted_;
     if (mine == nullptr || mine->launches.empty() || mine->emptied || !kept || clock().ns >= mine->deadline) continue;
     world_.truth->lease_extends(mine->launches.back().payload, until);
   }
@@ -132,6 +135,16 @@ void Host::check_stopped(int laptop, const JobId& job, Epoch epoch) {
     throw Violation("S8", job.value + " epoch " + std::to_string(std::get<2>(key)) + " on host" +
                               std::to_string(index_) + " is spared by an order to stop");
   }
+}
+
+// Outputs that could not be fetched stay: they were told to be there still.
+void Host::check_work_kept(const std::map<Key, Folder>& before, Duration how_long) const {
+  if (how_long <= Duration{}) return;
+  ++world_.truth->rules_met["K5"];
+  for (const auto& [key, one] : before)
+    if (!folders_.contains(key) && !kept_work_.contains(key))
+      throw Violation("K5", "the files of " + std::get<1>(key) + " epoch " + std::to_string(std::get<2>(key)) + " on host" +
+                                std::to_string(index_) + " were to be kept, and are removed");
 }
 
 // A supervisor that lives kills what ignores the order when its grace is over.
@@ -174,6 +187,28 @@ void Host::lie(control::Answer& answer) {
     }
   }
   if (random.chance(0.05)) reply.host_time = BootTime{INT64_MAX / 2};
+}
+
+Result<std::string> Host::read_log(int laptop, const wire::LogRequest& wanted) {
+  const Folder* mine = folder({laptop, wanted.job.value, wanted.epoch.value});
+  if (mine == nullptr) return make_error(Code::not_found, "no such attempt");
+  const std::size_t from = std::min<std::size_t>(wanted.offset, mine->log.size());
+  return mine->log.substr(from, wanted.max_bytes);
+}
+
+Result<wire::ResultsReply> Host::results(int laptop, const wire::ResultsRequest& wanted) {
+  const Key key{laptop, wanted.job.value, wanted.epoch.value};
+  const Folder* mine = folder(key);
+  if (mine == nullptr || mine->launches.empty()) return make_error(Code::not_found, "no such attempt");
+  wire::ResultsReply reply;
+  if (!mine->saved) return reply;
+  reply.files = 1;
+  reply.bytes = 100;
+  reply.names = {"out"};
+  if (wanted.tree)
+    reply.root = world_.truth->make_content(
+        {world_.truth->index(wanted.job), *mine->saved, wanted.epoch, index_, 0, 1, true, !mine->launches.back().init_lives});
+  return reply;
 }
 
 Result<Digest> Host::read_snapshot(int laptop, const wire::CheckpointRef& wanted) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/host_limits.hpp"
@@ -17,6 +18,7 @@
 #include "agent/verdict.hpp"
 #include "control/follow/launch_protocol.hpp"
 #include "truth.hpp"
+#include "wire/results.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {
@@ -53,6 +55,7 @@ struct Folder {
   Nanos snapshot_of = -1;        // progress of the newest snapshot
   std::uint64_t supervisor = 0;  // life of the process that holds the lock; 0 = none
   Nanos accepted_at = 0;
+  std::string log;
 };
 
 class Supervision;
@@ -75,6 +78,12 @@ class Host {
   [[nodiscard]] Hello greet(int laptop);
   [[nodiscard]] bool serves(const Connection& connection) const;
   [[nodiscard]] Result<control::Answer> serve(int laptop, const control::Request& ask);
+  // Output, and what lies in the working directory.
+  [[nodiscard]] Result<std::string> read_log(int laptop, const wire::LogRequest& wanted);
+  [[nodiscard]] Result<wire::ResultsReply> results(int laptop, const wire::ResultsRequest& wanted);
+  // An effect of the request that is served came late: so much later its answer goes out.
+  void answer_later(Nanos delay) { answer_delay_ += delay; }
+  [[nodiscard]] Nanos take_answer_delay() { return std::exchange(answer_delay_, 0); }
   // A snapshot's bytes: the root that they hash to.
   [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
 
@@ -115,6 +124,7 @@ class Host {
   void run_payload(const Key& key, Payload* payload, Nanos from);
   void await_peers(const Key& key, Payload* payload, Nanos from);
   void work(const Key& key, Payload* payload, Nanos from);
+  void say(Folder& folder, const std::string& words) const;  // by the program
   void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);
   void strike(const Key& key, std::size_t launch);
   void arm_last_line(const Key& key, std::size_t launch);
@@ -124,14 +134,18 @@ class Host {
   void check_stopped(int laptop, const JobId& job, Epoch epoch);
   void watch_stop(const Key& key, Nanos grace, std::uint64_t supervisor);
   void check_unused(const agent::Lease& lease) const;
+  void check_work_kept(const std::map<Key, Folder>& before, Duration how_long) const;
   void check_leases(const std::map<Key, std::int64_t>& before, BootTime given);
 
   World& world_;
   const int index_;
   std::uint64_t agents_ = 1, next_pid_ = 1;
+  Nanos answer_delay_ = 0;
+  bool faulted_ = false;  // an effect of the request that is served
   std::set<std::uint64_t> alive_;  // pids
   std::map<std::pair<int, std::string>, std::uint64_t> fences_;
   std::map<Key, Folder> folders_;
+  std::set<Key> kept_work_;  // working directories that outlive their attempts
   std::map<Key, std::unique_ptr<Supervision>> supervisions_;
   std::vector<std::optional<agent::Lease>> ledger_;
   std::map<const Payload*, os::ProcessId> init_;

@@ -47,14 +47,24 @@ void Host::work(const Key& key, Payload* payload, Nanos from) {
       if (node().awake(world_.now) - began < target) return (*self)(save);
       if (done < end) {
         mine->saved = from + done;
+        say(*mine, "step " + std::to_string(from + done));
         return (*self)(save + every);
       }
       if (!fails) mine->saved = from + end;
+      say(*mine, fails ? "it fails" : "done");
       agent::ExitRecord record{"run", fails ? 1 : 0, 0, 0, 0, false, false};
       payload_over(key, which, fails ? Why::failed : Why::finished, &record);
     });
   };
   (*step)(o.save_every);
+}
+
+// Each line says whose it is.
+void Host::say(Folder& folder, const std::string& words) const {
+  if (world_.options.words == 0) return;
+  const wire::AttemptSpec& spec = folder.start->spec;
+  folder.log += Truth::signature(spec.job, spec.attempt, spec.gang ? static_cast<int>(spec.gang->node_rank) : 0) + words + "\n";
+  world_.truth->said(spec, folder.log);
 }
 
 void Host::payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record) {
@@ -125,7 +135,7 @@ void Host::lose_power() {
     const bool ended = one.status && one.status->phase == wire::AttemptPhase::ended;
     if (!ended && random.chance(0.3)) one.status.reset();
     if (!ended && world_.now - one.accepted_at < k_writeback && random.chance(0.5))
-      one.emptied = true, one.status.reset();
+      one.emptied = true, one.status.reset(), one.log.clear();
     for (Snapshot& snapshot : one.snapshots)
       if (clock() - snapshot.taken_at < Duration{k_writeback} && random.chance(0.5)) snapshot.damaged = true;
   }

@@ -250,6 +250,18 @@ Result<void> MemoryRecords::remove_checkpoint(const JobId& id, CheckpointSeq seq
   return after_commit();
 }
 
+Result<void> MemoryRecords::save_results(const registry::Results& results) {
+  TRY_ASSIGN(Row * row, find(results.job));
+  TRY(before_commit());
+  row->results = results;
+  return after_commit();
+}
+
+Result<std::optional<registry::Results>> MemoryRecords::results(const JobId& id) {
+  TRY_ASSIGN(const Row* row, find(id));
+  return row->results;
+}
+
 Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const job::KeepPolicy& keep) {
   TRY_ASSIGN(const Row* row, find(id));
   std::vector<Checkpoint> own;

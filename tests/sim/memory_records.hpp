@@ -59,6 +59,8 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<std::vector<registry::Checkpoint>> checkpoints(const JobId& id) override;
   Result<registry::Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) override;
   Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) override;
+  Result<void> save_results(const registry::Results& results) override;
+  Result<std::optional<registry::Results>> results(const JobId& id) override;
   Result<std::vector<registry::Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) override;
 
   // Money and remotes
@@ -82,6 +84,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
     std::vector<registry::AttemptRecord> attempts;
     std::vector<PriceChange> price_changes;
     std::vector<registry::Checkpoint> checkpoints;
+    std::optional<registry::Results> results;
     std::vector<std::string> explanation;
     std::deque<registry::EventRecord> events;  // newest last
   };

@@ -103,11 +103,21 @@ void Connection::ask(const wire::Frame& frame) {
     }
     if (!world_.healed && world_.rng.chance(o.late_start)) held = world_.rng.between(0, k_held_up);
   }
+  const std::string_view operation = operation_of(frame.payload);
+  const std::optional<Point> point = world_.points.is_active() ? point_of(operation) : std::nullopt;
+  // A heartbeat is about its host.
+  const std::string subject = !point || operation == "poll" ? "" : job_named_in(frame.payload);
+  const Fate fate = point ? world_.pass(laptop_, subject.empty() ? "host" + std::to_string(host_) : subject, *point) : Fate::well;
+  if (fate == Fate::late) held += world_.points.delay();
   const std::uint64_t number = ++asked_;
-  auto deliver = [self = shared_from_this(), life = world_.node(laptop_).life, number, frame] {
+  if (fate == Fate::fails)
+    return run_.event(Duration{k_ms}, [self = shared_from_this(), number, stream = frame.stream] {
+      self->answered(number, stream, broken());
+    });
+  auto deliver = [self = shared_from_this(), life = world_.node(laptop_).life, number, frame, fate] {
     World& world = self->world_;
     Host& there = *world.hosts[static_cast<std::size_t>(self->host_)];
-    Result<std::string> reply = broken();
+    Result<Served> reply = broken();
     if (there.serves(self->there_)) {
       try {
         reply = serve(world, there, self->laptop_, frame, self->last_poll_);
@@ -115,9 +125,14 @@ void Connection::ask(const wire::Frame& frame) {
         there.kill_agents();
       }
     }
-    world.answer(self->laptop_, self->host_, life, [self, number, stream = frame.stream, reply = std::move(reply)] {
-      self->run_.guard([&] { self->answered(number, stream, reply); });
-    });
+    if (fate == Fate::lost) reply = broken();
+    const auto back = [self, life, number, stream = frame.stream, reply = std::move(reply)] {
+      self->world_.answer(self->laptop_, self->host_, life, [self, number, stream, reply] {
+        self->run_.guard([&] { self->answered(number, stream, reply); });
+      });
+    };
+    if (const Nanos wait = there.take_answer_delay(); wait > 0) world.after(wait, world.host_node(self->host_), back);
+    else back();
   };
   if (held == 0) return world_.send(laptop_, host_, std::move(deliver));
   run_.event(Duration{held}, [self = shared_from_this(), deliver = std::move(deliver)] {
@@ -125,7 +140,7 @@ void Connection::ask(const wire::Frame& frame) {
   });
 }
 
-void Connection::answered(std::uint64_t number, std::uint32_t stream, const Result<std::string>& reply) {
+void Connection::answered(std::uint64_t number, std::uint32_t stream, const Result<Served>& reply) {
   if (broken_ || number <= told_) return;
   const auto self = shared_from_this();  // who listens may let go of us
   if (!reply) {
@@ -134,14 +149,21 @@ void Connection::answered(std::uint64_t number, std::uint32_t stream, const Resu
     if (told) told(reply.error());
     return;
   }
-  early_.emplace(number, wire::Frame{wire::FrameKind::reply, stream, *reply});
+  std::vector<wire::Frame> frames{{wire::FrameKind::reply, stream, reply->payload}};
+  if (reply->data) {
+    if (!reply->data->empty()) frames.push_back({wire::FrameKind::data, stream, *reply->data});
+    frames.push_back({wire::FrameKind::end, stream, wire::encode(wire::EndRecord{reply->data->size(), {}})});
+  }
+  early_.emplace(number, std::move(frames));
   while (!early_.empty() && early_.begin()->first == told_ + 1) {
-    const wire::Frame frame = std::move(early_.extract(early_.begin()).mapped());
+    const std::vector<wire::Frame> next = std::move(early_.extract(early_.begin()).mapped());
     ++told_;
-    const auto told = arrived;
-    if (!told) return;
-    world_.heard(laptop_, host_);
-    told(frame);
+    for (const wire::Frame& frame : next) {
+      const auto told = arrived;
+      if (!told) return;
+      world_.heard(laptop_, host_);
+      told(frame);
+    }
   }
 }
 

@@ -27,14 +27,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool is_broken() const { return broken_; }
 
  private:
-  void answered(std::uint64_t number, std::uint32_t stream, const Result<std::string>& reply);
+  void answered(std::uint64_t number, std::uint32_t stream, const Result<Served>& reply);
 
   World& world_;
   SimExecutor& run_;
   const int laptop_, host_;
   const Host::Connection there_;
   std::uint64_t asked_ = 0, told_ = 0;
-  std::map<std::uint64_t, wire::Frame> early_;
+  std::map<std::uint64_t, std::vector<wire::Frame>> early_;
   LastPoll last_poll_;  // as the host knows it
   bool broken_ = false;
 };

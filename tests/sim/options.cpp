@@ -222,6 +222,11 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
   if (random.chance(o.secret)) spec.secrets.push_back("TOKEN");
   if (!o.prices.empty() || o.due > 0) spec.workload.work = Duration{o.work};
   draw_limits(o, random, spec);
+  if (o.outputs > 0) {
+    Random outputs(o.seed * 31 + static_cast<std::uint64_t>(index));
+    if (outputs.chance(o.outputs))
+      spec.outputs.push_back({"out", job::OutputWhen::always, outputs.chance(0.5) ? Duration{o.save_every} : Duration{}});
+  }
   if (o.ganged > 0 && (index < 2 || random.chance(o.ganged))) {
     // One that lies, or where nothing lives for long, can be avoided.
     spec.num_nodes = static_cast<int>(random.between(2, std::max(2, std::min(3, o.hosts - (o.liar >= 0 ? 1 : 0)))));
@@ -299,6 +304,11 @@ Options draw(std::uint64_t seed) {
   if (o.ganged > 0 && sizes.chance(0.6)) o.elastic = sizes.unit();
   Random wishes(seed * 0x9E3779B97F4A7C15u + 1);
   draw_wishes(wishes, o);
+  Random points(seed * 0x94D049BB133111EBu + 5);
+  if (points.chance(0.3)) o.point_faults = 0.003 * points.unit();
+  if (points.chance(0.4)) o.words = 1;
+  if (points.chance(0.3)) o.rich_faults = 0.3 * points.unit();
+  if (points.chance(0.3)) o.outputs = points.unit();
   return o;
 }
 

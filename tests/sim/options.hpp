@@ -75,6 +75,8 @@ struct Options {
   double torn_transfer = 0;   // a checkpoint does not arrive whole
   double skew = 0;            // of host clocks, relative
   double start_problem = 0;   // an engine cannot start it
+  double point_faults = 0;    // of the effects at fault points
+  double rich_faults = 0;     // a fault just after a job has begun to start, to stop or to be collected
   double full_rate = 1;       // of a host's writes that fail while its disk is full: others find a last block
   double kill_launch = 0;     // a supervisor is killed while it launches
   bool gpus_for_all = false;  // no job goes without
@@ -100,7 +102,7 @@ struct Options {
   double ganged = 0;        // a job needs several hosts at once; the first two surely, when any
   double elastic = 0;       // such a one makes do with fewer, and has spares
   double port_trouble = 0;  // of a proof that members reach each other
-  double replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
+  double words = 0, outputs = 0, replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };
 // All of it from the seed alone.
 [[nodiscard]] Options draw(std::uint64_t seed);

@@ -61,19 +61,31 @@ Result<wire::PollRequest> parse_poll(const std::string& payload, LastPoll& last)
 }
 
 // As the agent does with what it does not know.
-Result<std::string> answer(Host& host, int laptop, const std::string& payload, LastPoll& last) {
+Result<Served> answer(Host& host, int laptop, const std::string& payload, LastPoll& last) {
   const std::string_view operation = operation_of(payload);
-  const auto served = [&](Result<Request> request) -> Result<std::string> {
+  const auto served = [&](Result<Request> request) -> Result<Served> {
     TRY_ASSIGN(const Request asked, std::move(request));
-    return encode_answer(host.serve(laptop, asked));
+    return Served{encode_answer(host.serve(laptop, asked)), {}};
   };
   if (operation == "poll") return served(as_request(parse_poll(payload, last)));
   if (operation == "prepare") return served(as_request(wire::parse_prepare(payload)));
   if (operation == "start") return served(as_request(wire::parse_start(payload)));
   if (operation == "stop") return served(as_request(wire::parse_stop(payload)));
   if (operation == "clean") return served(as_request(wire::parse_clean(payload)));
-  if (operation == "standby") return std::string("{}");  // a help only: nothing that is judged depends on it
-  return wire::error_payload(make_error(Code::unsupported, "unknown operation '" + std::string(operation) + "'"));
+  if (operation == "standby") return Served{"{}", {}};  // a help only: nothing that is judged depends on it
+  if (operation == "log") {
+    TRY_ASSIGN(const wire::LogRequest wanted, wire::parse_log(payload));
+    const Result<std::string> log = host.read_log(laptop, wanted);
+    if (!log) return Served{wire::error_payload(log.error()), {}};
+    return Served{wire::encode(wire::LogReply{wanted.offset, wanted.offset + log->size()}), *log};
+  }
+  if (operation == wire::k_results_operation) {
+    TRY_ASSIGN(const wire::ResultsRequest wanted, wire::parse_results(payload));
+    const Result<wire::ResultsReply> reply = host.results(laptop, wanted);
+    return Served{reply ? wire::encode(*reply) : wire::error_payload(reply.error()), {}};
+  }
+  const Error unknown = make_error(Code::unsupported, "unknown operation '" + std::string(operation) + "'");
+  return Served{wire::error_payload(unknown), {}};
 }
 
 }  // namespace
@@ -86,14 +98,31 @@ std::string_view operation_of(std::string_view payload) {
   return rest.substr(0, rest.find('"'));
 }
 
-Result<std::string> serve(World& world, Host& host, int laptop, const wire::Frame& frame, LastPoll& last) {
+Result<Served> serve(World& world, Host& host, int laptop, const wire::Frame& frame, LastPoll& last) {
   const Result<std::string> there = carry(world, wire::FrameKind::request, frame.payload);
   if (!there) {  // the agent drops the connection
     host.kill_agents();
     return make_error(Code::host_unreachable, "the connection broke");
   }
-  TRY_ASSIGN(std::string reply, answer(host, laptop, *there, last));
-  return carry(world, wire::FrameKind::reply, std::move(reply));
+  TRY_ASSIGN(Served reply, answer(host, laptop, *there, last));
+  TRY_ASSIGN(reply.payload, carry(world, wire::FrameKind::reply, std::move(reply.payload)));
+  return reply;
+}
+
+std::optional<Point> point_of(std::string_view operation) {
+  constexpr std::string_view k_wire = "wire.";
+  for (std::size_t i = 0; i < testing::k_points; ++i)
+    if (testing::k_point_names[i].starts_with(k_wire) && testing::k_point_names[i].substr(k_wire.size()) == operation)
+      return static_cast<Point>(i);
+  return std::nullopt;
+}
+
+std::string job_named_in(std::string_view payload) {
+  constexpr std::string_view k_name = "\"job\":\"";
+  const std::size_t at = payload.find(k_name);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = payload.substr(at + k_name.size());
+  return std::string(rest.substr(0, rest.find('"')));
 }
 
 }  // namespace gridctl::sim

@@ -14,11 +14,17 @@ struct LastPoll {
   wire::PollRequest request;
 };
 
-// The reply's payload. An error: the connection broke, or what came over it could not be read. Throws Killed when the
+struct Served {
+  std::string payload;              // of the reply
+  std::optional<std::string> data;  // behind it, with an end record
+};
+// An error: the connection broke, or what came over it could not be read. Throws Killed when the
 // serving process is killed meanwhile.
-[[nodiscard]] Result<std::string> serve(World& world, Host& host, int laptop, const wire::Frame& frame,
-                                        LastPoll& last);
+[[nodiscard]] Result<Served> serve(World& world, Host& host, int laptop, const wire::Frame& frame, LastPoll& last);
 // "poll", "start"; what is no request of ours has another name, or none.
 [[nodiscard]] std::string_view operation_of(std::string_view payload);
+// The fault point of such a request, and whose job or host it is about.
+[[nodiscard]] std::optional<Point> point_of(std::string_view operation);
+[[nodiscard]] std::string job_named_in(std::string_view payload);  // empty: of none
 
 }  // namespace gridctl::sim

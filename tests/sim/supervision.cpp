@@ -127,7 +127,8 @@ void Supervision::launch() {
   }
   const std::size_t which = folder().launches.size() - 1;
   // The engine goes on with it whether we live or not.
-  host_.world_.after(host_.world_.rng.between(k_ms, 2 * k_s), host_.world_.host_node(host_.index_),
+  const Nanos late = pass(Point::attempt_launch) == Fate::late ? host_.world_.points.delay() : 0;
+  host_.world_.after(late + host_.world_.rng.between(k_ms, 2 * k_s), host_.world_.host_node(host_.index_),
                      [&host = host_, key = key_, which] {
                        Folder* mine = host.folder(key);
                        if (mine == nullptr || which >= mine->launches.size() || mine->launches[which].once) return;
@@ -214,7 +215,10 @@ void Supervision::keep_limits() {
   const auto due = agent::due_of(mine.limits, since);
   clock_.set_limit(due ? std::optional{due->at} : std::nullopt);
   const agent::StopStep step = clock_.exhaust(mine.start->spec.stop_grace, host_.clock());
-  if (step != agent::StopStep::none && due) status_.detail = due->limit;
+  if (step != agent::StopStep::none && due) {
+    status_.detail = due->limit;
+    if (since) host_.world_.truth->limit_ends(*mine.launches.back().payload, due->limit);
+  }
   status_.allowed_ms = agent::allowed_ms(mine.limits, since, host_.clock());
   act(step);
   if (since) host_.world_.truth->runs(*mine.launches.back().payload, mine.start->spec.stop_grace);
@@ -274,8 +278,12 @@ void Supervision::payload_ended() {
 
 void Supervision::publish() {
   kill_point();
-  if (host_.disk_full) return;
+  if (host_.disk_full || pass(Point::attempt_write_status) == Fate::fails) return;
   write_status();
+}
+
+Fate Supervision::pass(Point point) {
+  return host_.world_.pass(host_.world_.host_node(host_.index_), std::get<1>(key_), point);
 }
 
 void Supervision::write_status() {
@@ -289,6 +297,7 @@ void Supervision::write_status() {
     status_.checkpoints.push_back(snapshot.checkpoint);
     status_.checkpoints.back().age_ms = ms_since(snapshot.taken_at);
   }
+  status_.log_bytes = mine.log.size();
   mine.status = status_;
   mine.status_boot = host_.boot_id();
   mine.status_at = host_.world_.now;
@@ -306,6 +315,7 @@ void Supervision::look_for_checkpoint() {
 void Supervision::snapshot() {
   Folder& mine = folder();
   if (!mine.saved || *mine.saved <= mine.snapshot_of || host_.disk_full) return;
+  if (pass(Point::attempt_snapshot) == Fate::fails) return;
   Snapshot taken;
   taken.taken_at = host_.clock();
   taken.checkpoint.number = mine.next_snapshot++;
@@ -335,9 +345,20 @@ void Supervision::conclude() {
   if (status_.end == wire::EndReason::exited && status_.exit_code != 0 && host_.disk_full)
     status_.end = wire::EndReason::disk_full;
   kill_point();
+  if (pass(Point::attempt_release_lease) == Fate::late)
+    return later(host_.world_.points.delay(), &Supervision::give_back);
+  keep_last();
+}
+
+void Supervision::give_back() {
+  turn([this] { keep_last(); });
+}
+
+// It is told as ended when all that it made is kept.
+void Supervision::keep_last() {
   host_.release(key_);
   kill_point();
-  if (status_.end != wire::EndReason::host_rebooted && !mine.launches.empty()) snapshot();
+  if (status_.end != wire::EndReason::host_rebooted && !folder().launches.empty()) snapshot();
   status_.phase = wire::AttemptPhase::ended;
   status_.ended_ms_ago = 0;
   write_end(0);
@@ -345,7 +366,8 @@ void Supervision::conclude() {
 
 void Supervision::write_end(int tries) {
   kill_point();
-  if (host_.disk_full && tries < k_write_tries) {
+  const Fate fate = pass(Point::attempt_write_end);
+  if ((host_.disk_full || fate != Fate::well) && tries < k_write_tries) {
     host_.world_.after(k_s, host_.world_.host_node(host_.index_), [&host = host_, key = key_, pid = pid_, tries] {
       const auto found = host.supervisions_.find(key);
       if (found == host.supervisions_.end() || found->second->pid() != pid) return;

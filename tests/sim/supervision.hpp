@@ -43,6 +43,9 @@ class Supervision {
   void write_status();
   void snapshot();
   void conclude();
+  void give_back();
+  void keep_last();
+  [[nodiscard]] Fate pass(Point point);
   void write_end(int tries);
   [[nodiscard]] Result<void> update_lease(bool launching);
   // Runs `work` as a later turn of this very process.

@@ -129,9 +129,11 @@ void Truth::recorded_never(int host, int laptop, const JobId& job, Epoch epoch) 
   promised_never(host, laptop, job, epoch, "launch");
 }
 
-void Truth::accepts(int host, const JobId& job, Epoch epoch) {
+void Truth::accepts(int host, int laptop, const wire::StartRequest& request) {
+  const JobId& job = request.spec.job;
+  const Epoch epoch = request.spec.epoch;
   accepted_.insert({host, index(job), epoch.value});
-  if (host != world_.options.liar) check_start(job, epoch);
+  if (host != world_.options.liar) check_start(job, epoch), check_spec(host, laptop, request);
   if (promises_.contains({host, index(job), epoch.value}))
     throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " is accepted by host" +
                               std::to_string(host) + ", which has promised that it never will be");
@@ -206,6 +208,7 @@ void Truth::final_check() {
     if (payload->alive && payload->host != world_.options.liar)
       throw Violation("L5", name(*payload) + " still runs when all jobs are over");
   for (const auto& host : world_.hosts) host->check_empty();
+  check_left();
 }
 
 }  // namespace gridctl::sim

@@ -3,6 +3,7 @@
 // checks; a breach throws Violation.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,7 @@ struct Content {
   int host = 0;
   Nanos made_at = 0;
   int parts = 1;  // members of a gang that it has the parts of
+  bool is_output = false, final = false;  // of a working directory; of a program that has ended
 };
 
 enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };
@@ -56,7 +58,7 @@ class Truth {
   void payload_ends(Payload& payload, Why why);
   [[nodiscard]] bool has_peers(const Payload& payload) const;  // all members of its gang have begun
   [[nodiscard]] bool has_lost_peer(const Payload& payload) const;
-  void accepts(int host, const JobId& job, Epoch epoch);
+  void accepts(int host, int laptop, const wire::StartRequest& request);
   void promised_never(int host, int laptop, const JobId& job, Epoch epoch, const char* by);
   void recorded_never(int host, int laptop, const JobId& job, Epoch epoch);  // as certain, on whatever ground
   void lease_extends(const Payload* payload, BootTime until);                // by a renewal that was answered
@@ -85,6 +87,17 @@ class Truth {
   void audit(Laptop& laptop);  // now and then
   void start_sent(Laptop& laptop, const JobId& job, Epoch epoch);
 
+  // What users rely on; truth_kept.cpp.
+  [[nodiscard]] static std::string signature(const JobId& job, AttemptNumber attempt, int rank);  // of each line
+  void said(const wire::AttemptSpec& spec, const std::string& log);
+  void logged(const JobId& job, AttemptNumber attempt, int rank, std::uint64_t offset, std::string_view bytes);
+  void told(int laptop, const JobId& job, const job::Record& record);
+  void results_are(int laptop, const registry::Results& results);
+  void removes(int host, int laptop, const JobId& job, Epoch epoch);  // the folder of an attempt
+  void limit_ends(const Payload& payload, const std::string& limit);  // on its host
+  void may_go(const JobId& job, CheckpointSeq seq);                   // its removal is asked for
+  [[nodiscard]] std::string secret_of(int job) const;
+
   // Gangs: all members or none; truth_gangs.cpp.
   void check_start(const JobId& job, Epoch epoch) const;
   void check_holds(Laptop& laptop);
@@ -105,6 +118,7 @@ class Truth {
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
   std::uint64_t restarts = 0, finished = 0;
+  std::map<std::string_view, std::uint64_t> rules_met;  // how often each rule was held against what is
   // From a host's power loss until the job's program runs again; from a snapshot until it is the head.
   struct Mean {
     double sum = 0;
@@ -132,6 +146,16 @@ class Truth {
   void check_collected(int laptop, const job::State& before, const job::Collected& collected);
   void check_reason(const job::State& before, const job::LimitReached& limit);
   void check_never(int laptop, const job::State& before, const job::LaunchFailed& failed);
+  // truth_kept.cpp
+  void keep(int laptop, const registry::Checkpoint& checkpoint);
+  void check_kept(Laptop& laptop, const JobId& job);
+  void check_spec(int host, int laptop, const wire::StartRequest& request);
+  void check_last(int laptop, const job::State& before, const job::State& after);
+  void check_words(int laptop, const job::State& before, const job::Collected& collected);
+  void check_left();
+  void check_money();
+  [[nodiscard]] bool is_kept(int laptop, const JobId& job, Epoch epoch, const std::function<bool(const Content&)>& fits) const;
+  [[nodiscard]] bool is_lost_told(const JobId& job, Epoch epoch) const;
   // truth_wishes.cpp
   void check_placed(int laptop, const job::State& after);
   void check_apart(const job::State& state);
@@ -165,6 +189,16 @@ class Truth {
   };
   std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
+  struct Kept {
+    Digest root;
+    bool is_apart = false;  // a stray, or pinned: no rule of keep is about it
+  };
+  std::map<int, std::map<std::uint64_t, Kept>> kept_;           // job: sequence numbers
+  std::set<std::tuple<int, std::uint64_t, Digest>> committed_;  // job, epoch; ever
+  std::set<std::pair<int, std::uint64_t>> lost_told_;           // job, epoch
+  std::map<std::tuple<std::string, std::uint64_t, int>, std::string> words_;  // job, attempt, rank
+  std::map<int, Digest> results_;                               // job
+  std::map<std::string, Nanos> next_look_at_kept_;              // job
   std::map<std::pair<int, int>, Nanos> emptied_since_;                      // laptop, host
   std::map<int, Nanos> next_look_at_seen_;                                  // laptop
   std::map<std::pair<int, int>, int> answers_for_;                          // laptop, host: looks in a row

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/follow/limits.hpp"
+#include "faults.hpp"
 #include "host.hpp"
 #include "truth.hpp"
 #include "user.hpp"
@@ -82,6 +83,7 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
     throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));
+  keep(laptop, c);
   if (!became_head) return;
   if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
     throw Violation("S2", which + " of a fenced epoch becomes the head");
@@ -212,6 +214,9 @@ void Truth::check_overtaken(const job::State& after) {
 
 // What is nobody's fault is recorded with certainty only.
 void Truth::check_never(int laptop, const job::State& before, const job::LaunchFailed& failed) {
+  ++rules_met["V2"];
+  if (failed.hopeless && failed.detail.find("no secret") != std::string::npos)
+    throw Violation("V2", before.id.value + " is given up for want of a secret that its user has given");
   const job::Attempt* attempt = before.attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->member(failed.rank);
   if (member == nullptr || attempt->epoch != failed.epoch || failed.host_fault) return;
@@ -251,12 +256,14 @@ void Truth::stepped(int laptop, const job::State& before, const job::Event& what
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   if (const auto* failed = as<job::LaunchFailed>(what)) check_never(laptop, before, *failed);
   if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, after);
-  if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected);
+  if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected), check_words(laptop, before, *collected);
   if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
   check_needless(laptop, before, what);
   check_final(before, after);
+  check_last(laptop, before, after);
   if (const job::Attempt* attempt = after.attempt()) known.attempts[attempt->epoch.value] = attempt->number.value;
   if (after.epoch > before.epoch && before.epoch.value > 0) ++restarts;
+  if (after.attempt() != nullptr && after.phase.index() != before.phase.index()) strike_rich(world_, laptop, *after.attempt());
   known.newest = after;
 }
 

@@ -12,6 +12,7 @@ namespace gridctl::sim {
 
 namespace {
 
+constexpr Nanos k_look_at_kept = 30 * k_s;
 constexpr Nanos k_heed = 20 * k_s;  // until a wish shows: the daemon reads, asks and commits
 
 [[noreturn]] void broken(const char* rule, const JobId& job, const std::string& what) {
@@ -120,6 +121,10 @@ void Truth::audit(Laptop& laptop) {
   note_answers(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
+    if (Nanos& next = next_look_at_kept_[id]; world_.now >= next) {
+      next = world_.now + k_look_at_kept;
+      check_kept(laptop, job->id());
+    }
     if (clear < k_heed || job->unsure) continue;
     check_limits(laptop, *job);
     check_emptied(laptop, *job);

@@ -22,12 +22,13 @@ Laptop::Laptop(World& world, int index)
       run_(world, index,
            [this] {
              world_.say("daemon of laptop", index_, " is killed inside the registry");
-             die(false);
+             die(doomed_.value_or(false));
              world_.after(k_s, -1, [this] { begin(); });
            }),
       clock_(run_.clock()),
       net_(world, run_, index),
-      freight_(world, run_, net_, index, disk_full) {
+      freight_(world, run_, net_, index, disk_full),
+      folders_(world, index) {
   if (!backend_->open()) throw Violation("R", "the registry cannot be made");
   for (std::size_t i = 0; i < world.hosts.size(); ++i) {
     registry::Provider provider;
@@ -76,14 +77,22 @@ void Laptop::start() {
 void Laptop::die(bool power_lost) {
   if (!running_) return;
   world_.wake(index_);
-  running_ = false;
   Node& node = world_.node(index_);
+  if (node.stalled) return void(doomed_ = power_lost);
+  doomed_.reset();
+  running_ = false;
+  ++deaths_;
   ++node.life;
   if (power_lost) node.booted_at = world_.now, node.boot_base = 20 * k_s, ++node.boots;
   records_.close();
   run_.kill();
   controller_.reset();
   backend_->close(power_lost);
+}
+
+void Laptop::wait_for_disk() {
+  if (run_.fiber()) run_.pause(Duration{world_.points.delay()});
+  else world_.stall(index_);
 }
 
 // As `job submit` does: tried until it is acknowledged.
@@ -97,8 +106,8 @@ void Laptop::submit_jobs() {
     const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(job.id); });
     if (!before && before.error().code != Code::not_found) continue;
     std::map<std::string, std::string> secrets;
-    for (const std::string& name : job.spec.secrets) secrets[name] = "secret";
-    (void)folders_.keep_secrets(job.id, secrets);
+    for (const std::string& name : job.spec.secrets) secrets[name] = world_.truth->secret_of(static_cast<int>(i));
+    folders_.put_secrets(job.id, secrets);
     if (!before && !records_.by_user([&](auto& records) { return records.submit(job.id, job.spec, wall(), {}); }))
       continue;
     job.submitted = true;
@@ -118,7 +127,7 @@ void Laptop::look() {
 
 bool Laptop::can_command() const {
   const Node& node = world_.node(index_);
-  return running_ && node.up && !node.asleep && backend_->records() != nullptr;
+  return running_ && node.up && !node.asleep && !node.stalled && backend_->records() != nullptr;
 }
 
 void Laptop::user_cancels(const JobId& id, bool at_once) {
@@ -137,8 +146,8 @@ void Laptop::user_resumes(const JobId& id) {
   const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(id); });
   if (!before || (before->state != job::JobState::cancelled && before->state != job::JobState::failed)) return;
   std::map<std::string, std::string> secrets;
-  for (const std::string& name : before->spec.secrets) secrets[name] = "secret";
-  (void)folders_.keep_secrets(id, secrets);
+  for (const std::string& name : before->spec.secrets) secrets[name] = world_.truth->secret_of(world_.index_of(id));
+  folders_.put_secrets(id, secrets);
   world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   const Result<job::Step> step = records_.by_user([&](auto& records) {
     return records.apply(id, {wall(), job::ResumeRequested{}});

@@ -25,6 +25,9 @@ class Laptop {
   void begin();               // the daemon starts, when it does not run
   void die(bool power_lost);  // kill -9, or the machine with it
   bool disk_full = false, registry_trouble = false;
+  void disturbed() { clear_since_ = world_.now; }
+  void wait_for_disk();  // of its daemon
+  [[nodiscard]] bool is_doomed() const { return doomed_.has_value(); }  // it dies as soon as its disk lets it
 
   void user_submits() { submit_jobs(); }  // those that were added since it began
   void user_cancels(const JobId& job, bool at_once);
@@ -36,6 +39,8 @@ class Laptop {
   // For the eye of Truth.
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] control::Controller* controller() { return controller_.get(); }
+  [[nodiscard]] int deaths() const { return deaths_; }
+  [[nodiscard]] const SimFolders& folders() const { return folders_; }
   [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
   [[nodiscard]] WallTime wall() const { return clock_.wall(); }
   [[nodiscard]] BootTime boot() const { return clock_.boot(); }
@@ -62,6 +67,8 @@ class Laptop {
   SimFolders folders_;
   std::unique_ptr<control::Controller> controller_;
   bool running_ = false;
+  int deaths_ = 0;
+  std::optional<bool> doomed_;  // true: with the power
   Nanos clear_since_ = 0;
 };
 

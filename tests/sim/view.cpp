@@ -2,6 +2,7 @@
 #include "view.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/held.hpp"
 #include "supervision.hpp"
@@ -10,11 +11,27 @@ namespace gridctl::sim {
 
 using agent::AttemptKey;
 
-Result<void> View::change(bool needs_space) {
+// `late`: the answer to the request goes out later, and what else is asked meanwhile finds the change made.
+Result<void> View::meet(Point point, const JobId& job) {
+  fate_ = host_.world_.pass(host_.world_.host_node(host_.index_), job.value, point);
+  host_.faulted_ = host_.faulted_ || fate_ != Fate::well;
+  if (fate_ == Fate::fails) return make_error(Code::io, "the disk fails");
+  if (fate_ == Fate::late) host_.answer_later(host_.world_.points.delay());
+  return {};
+}
+
+Result<void> View::change(Point point, const JobId& job, bool needs_space) {
   if (host_.world_.kill_here()) throw Killed{};
+  TRY(meet(point, job));
   const double rate = host_.world_.options.full_rate;
   if (needs_space && host_.disk_full && (rate >= 1 || host_.world_.rng.chance(rate)))
     return make_error(Code::no_space, "the disk is full");
+  return {};
+}
+
+Result<void> View::changed() {
+  if (host_.world_.kill_here()) throw Killed{};
+  if (std::exchange(fate_, Fate::well) == Fate::lost) return make_error(Code::io, "the disk fails at the end");
   return {};
 }
 
@@ -43,9 +60,9 @@ Result<Epoch> View::fence(const JobId& job) {
 }
 
 Result<void> View::set_fence(const JobId& job, Epoch epoch) {
-  TRY(change(true));
+  TRY(change(Point::host_set_fence, job, true));
   host_.fences_[{laptop_, job.value}] = epoch.value;
-  TRY(change(false));
+  TRY(changed());
   return {};
 }
 
@@ -70,6 +87,7 @@ Result<std::optional<agent::StoredStatus>> View::stored(const AttemptKey& key) {
     out.status.epoch = key.epoch;
     out.status.phase = wire::AttemptPhase::starting;
     out.boot_id = folder->emptied ? "" : folder->boot;
+    out.status.log_bytes = folder->log.size();
   }
   return std::optional{std::move(out)};
 }
@@ -81,6 +99,7 @@ Result<std::optional<wire::AttemptStatus>> View::status(const AttemptKey& key) {
     const Folder* folder = find(key);
     agent::judge_other_boot(folder->launches.empty() ? std::nullopt : folder->launches.back().exit, found->status);
     found->status.checkpoints.clear();
+    found->status.log_bytes = folder->log.size();
     for (const Snapshot& snapshot : folder->snapshots) found->status.checkpoints.push_back(snapshot.checkpoint);
   }
   return std::optional{std::move(found->status)};
@@ -104,13 +123,13 @@ Result<std::optional<std::int64_t>> View::stop_order(const AttemptKey& key) {
 }
 
 Result<void> View::order_stop(const AttemptKey& key, std::int64_t grace_ns) {
-  TRY(change(true));
+  TRY(change(Point::host_order_stop, key.job, true));
   if (Folder* folder = find(key)) {
     folder->stop = grace_ns;
     if (folder->supervisor != 0) host_.watch_stop(key_of(key), grace_ns, folder->supervisor);
   }
   host_.changed(key_of(key));
-  return change(false);
+  return changed();
 }
 
 Result<std::optional<std::int64_t>> View::deadline(const AttemptKey& key) {
@@ -120,10 +139,10 @@ Result<std::optional<std::int64_t>> View::deadline(const AttemptKey& key) {
 }
 
 Result<void> View::set_deadline(const AttemptKey& key, BootTime deadline) {
-  TRY(change(true));
+  TRY(change(Point::host_set_deadline, key.job, true));
   if (Folder* folder = find(key)) folder->deadline = deadline.ns;
   host_.changed(key_of(key));
-  return change(false);
+  return changed();
 }
 
 Result<std::optional<std::int64_t>> View::kept_from(const AttemptKey& key) {
@@ -132,42 +151,47 @@ Result<std::optional<std::int64_t>> View::kept_from(const AttemptKey& key) {
 }
 
 Result<void> View::set_kept_from(const AttemptKey& key, std::uint64_t number) {
-  TRY(change(true));
+  TRY(change(Point::host_set_kept_from, key.job, true));
   if (Folder* folder = find(key)) folder->kept = static_cast<std::int64_t>(number);
   host_.changed(key_of(key));
-  return change(false);
+  return changed();
 }
 
 Result<void> View::set_limits(const AttemptKey& key, const agent::HostLimits& limits) {
   Folder* folder = find(key);
   if (folder == nullptr || agent::nearly_equal(folder->limits, limits)) return {};
-  TRY(change(true));
+  TRY(change(Point::host_set_limits, key.job, true));
   folder->limits = limits;
   host_.changed(key_of(key));
-  return change(false);
+  return changed();
 }
 
 // Advice: nothing that is judged depends on it.
-Result<void> View::set_tempo(const AttemptKey&, const wire::Tempo&) { return {}; }
+Result<void> View::set_tempo(const AttemptKey& key, const wire::Tempo&) {
+  TRY(meet(Point::host_set_tempo, key.job));
+  if (std::exchange(fate_, Fate::well) == Fate::lost) return make_error(Code::io, "the disk fails at the end");
+  return {};
+}
 
 Result<void> View::take_lease(const wire::StartRequest& request) {
-  TRY(change(false));
+  TRY(change(Point::host_take_lease, request.spec.job, false));
   agent::Lease lease = host_.lease_of(laptop_, request);
   lease.supervisor = host_.spawn();  // in the name of the agent, which lives as long as this request
   const std::uint64_t agent = static_cast<std::uint64_t>(lease.supervisor.pid);
   const Result<void> taken = host_.take(lease);
   host_.world_.after(k_s, host_.world_.host_node(host_.index_), [&host = host_, agent] { host.alive_.erase(agent); });
   TRY(taken);
-  return change(false);
+  return changed();
 }
 
 Result<void> View::release_lease(const AttemptKey& key) {
+  TRY(meet(Point::host_release_lease, key.job));
   host_.release(key_of(key));
-  return change(false);
+  return changed();
 }
 
 Result<void> View::create(const wire::StartRequest& request) {
-  TRY(change(true));
+  TRY(change(Point::host_create, request.spec.job, true));
   Folder folder;
   folder.start = std::make_shared<const wire::StartRequest>(request);
   folder.boot = request.boot_id;
@@ -175,14 +199,14 @@ Result<void> View::create(const wire::StartRequest& request) {
   if (request.allowance) folder.limits = agent::limits_at_start(*request.allowance, request.echo);
   folder.accepted_at = host_.world_.now;
   host_.folders_[key_of({request.spec.job, request.spec.epoch})] = std::move(folder);
-  return change(false);
+  return changed();
 }
 
 Result<void> View::begin(const wire::StartRequest& request) {
-  TRY(change(false));
+  TRY(change(Point::host_begin, request.spec.job, false));
   const Host::Key key = key_of({request.spec.job, request.spec.epoch});
   host_.spawn_supervisor(key);
-  TRY(change(false));
+  TRY(changed());
   agent::Lease lease = host_.lease_of(laptop_, request);
   lease.supervisor = {static_cast<int>(host_.folder(key)->supervisor), 1};
   return host_.take(lease);
@@ -203,12 +227,19 @@ bool View::await_settled(const AttemptKey& key) {
   return after && *after && (*after)->ended();
 }
 
+Result<void> View::keep_work(const AttemptKey& key, Duration) {
+  TRY(change(Point::host_keep_work, key.job, true));
+  host_.kept_work_.insert(key_of(key));
+  return changed();
+}
+
 Result<void> View::remove(const AttemptKey& key) {
-  TRY(change(false));
+  TRY(change(Point::host_remove, key.job, false));
+  host_.world_.truth->removes(host_.index_, laptop_, key.job, key.epoch);
   host_.release(key_of(key));
   host_.supervisions_.erase(key_of(key));
   host_.folders_.erase(key_of(key));
-  return change(false);
+  return changed();
 }
 
 void View::adopt_all() {

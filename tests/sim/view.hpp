@@ -39,6 +39,7 @@ class View : public agent::HostState {
   Result<void> begin(const wire::StartRequest& request) override;
   void adopt(const agent::AttemptKey& key) override;
   bool await_settled(const agent::AttemptKey& key) override;
+  Result<void> keep_work(const agent::AttemptKey& key, Duration how_long) override;
   Result<void> remove(const agent::AttemptKey& key) override;
 
   void adopt_all();
@@ -48,11 +49,14 @@ class View : public agent::HostState {
     return {laptop_, key.job.value, key.epoch.value};
   }
   [[nodiscard]] Folder* find(const agent::AttemptKey& key) { return host_.folder(key_of(key)); }
-  // Where the process may be killed, and where a full disk says no.
-  [[nodiscard]] Result<void> change(bool needs_space);
+  // Where the process may be killed, where a full disk says no, and what a fault point makes of it; and when it is done.
+  [[nodiscard]] Result<void> change(Point point, const JobId& job, bool needs_space);
+  [[nodiscard]] Result<void> meet(Point point, const JobId& job);  // the last of these
+  [[nodiscard]] Result<void> changed();
 
   Host& host_;
   const int laptop_;
+  Fate fate_ = Fate::well;  // of the change that is under way
 };
 
 }  // namespace gridctl::sim

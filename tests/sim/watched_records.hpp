@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon asks of its registry, on the way to it: Truth hears of all that was applied, and here the process may
-// be killed, before an operation, amid its writes, or when it is done and nobody was told.
+// be killed, before an operation, amid its writes, or when it is done and nobody was told; and each write is a fault
+// point.
 #pragma once
 
 #include <functional>
 #include <map>
 
 #include "records.hpp"
+#include "support/forwarded_records.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {
 
-class WatchedRecords : public registry::JobRecords {
+class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
+  using Forwarded = testing::ForwardedRecords<WatchedRecords>;
+
  public:
   // `disk_full`, `trouble`: of the laptop.
   WatchedRecords(World& world, int laptop, Backend& backend, Random& random, const bool& disk_full, const bool& trouble)
@@ -26,46 +30,27 @@ class WatchedRecords : public registry::JobRecords {
   void close() { gone_ = true; }
 
   Result<std::int64_t> data_version() override;
-  Result<void> update_provider(const registry::Provider& provider) override;
-  Result<void> set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen) override;
-  Result<std::vector<registry::Provider>> providers() override;
-  Result<void> save_figures(const HostName& name, const std::map<std::string, std::optional<double>>& figures) override;
-  Result<void> together(const std::function<Result<void>()>& writes) override;
-  Result<void> add_host_event(const registry::HostEvent& event) override;
-  Result<std::vector<registry::HostEvent>> host_events(const HostName& name, std::size_t limit) override;
-  Result<void> save_host_report(const registry::HostReport& report) override;
-  Result<std::optional<registry::HostReport>> host_report(const HostName& name, const std::string& kind) override;
-  Result<std::vector<registry::HostReport>> host_reports(const std::string& kind) override;
-  Result<void> save_host_span(const registry::HostSpan& span) override;
-  Result<std::vector<registry::HostSpan>> host_spans(const HostName& name) override;
-  Result<std::vector<registry::HostLink>> links() override;
   Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
                            const std::vector<registry::Input>& inputs) override;
-  Result<std::vector<registry::Input>> inputs(const JobId& id) override;
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
-  Result<std::vector<JobId>> unfinished() override;
-  Result<Changes> changes(std::int64_t after) override;
-  Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
-  Result<registry::Spent> spent(const JobId& id, WallTime now) override;
   Result<job::Step> take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) override;
-  Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;
   Result<Commit> commit_checkpoint(registry::Checkpoint checkpoint) override;
-  Result<std::vector<registry::Checkpoint>> checkpoints(const JobId& id) override;
   Result<registry::Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) override;
   Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) override;
   Result<std::vector<registry::Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) override;
-  Result<void> note_used_up(const std::string& owner, const std::string& month) override;
-  Result<std::vector<registry::Budget>> budgets() override;
-  Result<registry::Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
-  Result<std::vector<registry::Remote>> remotes() override;
-  Result<std::vector<registry::Copy>> copies_of(const JobId& job) override;
+  Result<void> save_results(const registry::Results& results) override;
+
+  // For ForwardedRecords.
+  template <class Operation>
+  auto pass(Point point, const std::string& subject, Operation operation)
+      -> decltype(operation(std::declval<registry::JobRecords&>()));
+  template <class Operation>
+  auto look(Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>()));
 
  private:
-  enum class Kind : std::uint8_t { reads, writes };
-  template <class Operation>
-  auto with(Kind kind, Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>()));
+  void wait_for_disk();
   void tell(const JobId& id, const std::vector<job::Record>& records);
 
   World& world_;
@@ -83,6 +68,39 @@ auto WatchedRecords::by_user(Operation operation) {
   backend_.set_trouble(disk_full_, trouble_);
   auto result = operation(*backend_.records());
   if (result) others_wrote();
+  return result;
+}
+
+namespace detail {
+inline constexpr double k_kill_rate = 0.002;  // of single operations that write
+}
+
+template <class Operation>
+auto WatchedRecords::look(Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>())) {
+  registry::JobRecords* records = backend_.records();
+  if (gone_ || records == nullptr) return make_error(Code::io, "the registry is not open");
+  backend_.set_trouble(disk_full_, trouble_);
+  auto result = operation(*records);
+  if (backend_.was_killed()) throw Killed{};
+  return result;
+}
+
+template <class Operation>
+auto WatchedRecords::pass(Point point, const std::string& subject, Operation operation)
+    -> decltype(operation(std::declval<registry::JobRecords&>())) {
+  if (gone_ || backend_.records() == nullptr) return make_error(Code::io, "the registry is not open");
+  const Fate fate = world_.pass(laptop_, subject, point);
+  if (fate == Fate::late) wait_for_disk();
+  if (fate == Fate::fails) return make_error(Code::io, "the disk fails");
+  backend_.set_trouble(disk_full_, trouble_);
+  const bool kill = !world_.healed && world_.options.kill_point > 0 && random_.chance(detail::k_kill_rate);
+  const std::uint64_t where = kill ? random_.below(3) : 3;
+  if (where == 0) throw Killed{};
+  if (where == 1) backend_.kill_soon();
+  auto result = operation(*backend_.records());
+  // Who was killed has told nobody of its success.
+  if (where == 2 || backend_.was_killed()) throw Killed{};
+  if (fate == Fate::lost) return make_error(Code::io, "the disk fails at the end");
   return result;
 }
 

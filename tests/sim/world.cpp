@@ -2,6 +2,7 @@
 #include "world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "faults.hpp"
 #include "host.hpp"
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t k_lines_max = 200'000;  // of one run's trace
 }  // namespace
 
-World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(trace), rng(options.seed ^ 0xA5A5A5A5u) {
+World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(trace), rng(options.seed ^ 0xA5A5A5A5u), points(options) {
   const int count = options.laptops + options.hosts;
   nodes.resize(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
@@ -121,10 +122,32 @@ void World::wake(int id) {
   one.slept += now - one.asleep_since;
   one.woke_at = now;
   ++one.naps;
-  auto held = std::move(one.held);
-  one.held.clear();
-  for (auto& [life, work] : held)
+  release(one, id);
+}
+
+void World::release(Node& one, int id) {
+  for (auto& [life, work] : std::exchange(one.held, {}))
     if (life == one.life) at(now, id, std::move(work));
+}
+
+Fate World::pass(int id, const std::string& subject, Point point) {
+  if (!points.is_active()) return Fate::well;
+  const Fate fate = points.pass(now, id, subject, point);
+  if (fate == Fate::well) return fate;
+  if (id < options.laptops) laptops[static_cast<std::size_t>(id)]->disturbed();
+  say("FATE of ", std::string(point_name(point)), " for ", subject, ": ", static_cast<int>(fate));
+  return fate;
+}
+
+void World::stall(int id) {
+  Node& one = node(id);
+  if (one.stalled) return;
+  one.stalled = true;
+  run_until(now + points.delay());
+  while (one.asleep && !queue_.empty()) run_until(now + k_s);
+  one.stalled = false;
+  release(one, id);
+  if (laptops[static_cast<std::size_t>(id)]->is_doomed()) throw Killed{};
 }
 
 void World::run_until(Nanos end) {
@@ -139,7 +162,7 @@ void World::run_until(Nanos end) {
     if (event.node >= 0) {
       Node& one = node(event.node);
       if (event.life != one.life || !one.up) continue;
-      if (one.asleep) {
+      if (one.asleep || one.stalled) {
         one.held.emplace_back(event.life, event.work);
         continue;
       }
@@ -148,7 +171,7 @@ void World::run_until(Nanos end) {
       throw Violation("L4", "the world does not come to rest: something repeats itself");
     event.work();
   }
-  now = end;
+  now = std::max(now, end);
 }
 
 void World::begin() {

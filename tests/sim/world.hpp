@@ -15,6 +15,7 @@
 #include "base/time.hpp"
 #include "job/spec.hpp"
 #include "options.hpp"
+#include "points.hpp"
 #include "random.hpp"
 
 namespace gridctl::control {
@@ -42,6 +43,7 @@ using Work = std::function<void()>;
 // A machine: clocks, sleep, power.
 struct Node {
   bool up = true, asleep = false;
+  bool stalled = false;  // its process waits for its disk
   std::uint64_t life = 1;  // what was meant for an earlier life is dropped
   int boots = 1, naps = 0;
   Nanos booted_at = 0, boot_base = 0, asleep_since = 0, slept = 0, woke_at = 0;
@@ -110,6 +112,11 @@ class World {
   [[nodiscard]] Link& link(int laptop, int host) {
     return links[static_cast<std::size_t>(laptop * options.hosts + host)];
   }
+  // Before an effect of this node for `subject`, a job or a host: what becomes of it.
+  [[nodiscard]] Fate pass(int node, const std::string& subject, Point point);
+  // The laptop's daemon waits for its disk for a while, and all others go on. Throws Killed when it is killed meanwhile.
+  // From its loop, or from a fiber of its own.
+  void stall(int laptop);
   void sleep(int id);
   void wake(int id);
   void mend(Link& link, int laptop, int host);
@@ -121,6 +128,7 @@ class World {
   const Options options;
   const bool tracing;
   Random rng;
+  Points points;
   Nanos now = 0;
   bool healed = false;
   std::uint64_t events = 0;
@@ -156,6 +164,7 @@ class World {
   void note(std::string line);
   void carry(int laptop, int host, bool to_host, std::uint64_t life, Work work);
   void at(Nanos when, int node, std::uint64_t life, Work work);
+  void release(Node& node, int id);  // what was held for it
   [[nodiscard]] Nanos travel_time(const Link& link);
 
   std::vector<Due> queue_;

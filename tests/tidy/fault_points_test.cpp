@@ -62,5 +62,25 @@ TEST(FaultPoints, AreAllEffectsOfTheInterfaces) {
   }
 }
 
+// A row names points, or an interface whose other points it means.
+TEST(FaultPoints, HaveARowInContributing) {
+  std::ifstream in(std::string(GRIDCTL_SOURCE_DIR) + "/CONTRIBUTING.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t begin = text.find("\n| points |");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
+  std::set<std::string> rows;
+  const std::regex word("`([a-z_.]+)`");
+  for (std::sregex_iterator at(table.begin(), table.end(), word), end; at != end; ++at)
+    EXPECT_TRUE(rows.insert((*at)[1]).second) << (*at)[1] << " stands twice";
+  std::set<std::string> names;
+  for (const std::string_view point : testing::k_point_names) {
+    const std::string name(point), interface = name.substr(0, name.find('.'));
+    names.insert(name), names.insert(interface);
+    EXPECT_TRUE(rows.contains(name) || rows.contains(interface)) << name << " has no row";
+  }
+  for (const std::string& row : rows) EXPECT_TRUE(names.contains(row)) << row << " is no fault point";
+}
+
 }  // namespace
 }  // namespace gridctl::tidy

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users rely on: what was announced as safe is to be had, what lay there at the end is kept, outputs and words are
+// the job's own, and a limit is nobody else's.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "host.hpp"
+#include "job/going_back.hpp"
+#include "truth.hpp"
+#include "user.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr Nanos k_early = 10 * k_s;          // a limit's host counts by its own clock
+constexpr Nanos k_beyond = k_min;            // until a host that counts by itself has ended it: beside the grace
+constexpr double k_hour = 3600.0 * k_s;
+
+std::string of_attempt(const JobId& job, Epoch epoch) { return job.value + " epoch " + std::to_string(epoch.value); }
+
+// A job that asks for no checkpoint is given none, whatever its host has.
+bool asks_for_none(const SimJob& job) { return job.spec.checkpoint.interval == job::CheckpointPolicy::Interval::off; }
+
+// The kinds of lines that tell a user that something of an attempt is not to be had.
+bool tells_loss(std::string_view kind) {
+  return kind == "collect_incomplete" || kind == "checkpoint_fetch_failed" || kind == "checkpoint_incomplete" ||
+         kind == "host_lost";
+}
+}  // namespace
+
+// --- Checkpoints -----------------------------------------------------------------------------------------------------
+
+void Truth::keep(int laptop, const registry::Checkpoint& c) {
+  ++rules_met["K1"];
+  const int job = index(c.job);
+  committed_.insert({job, c.epoch.value, c.root});
+  const auto [known, is_new] = kept_[job].try_emplace(c.seq.value, Kept{c.root, c.stray || c.pinned});
+  if (!is_new && known->second.root != c.root)
+    throw Violation("K1", "checkpoint " + std::to_string(c.seq.value) + " of " + c.job.value + " on laptop" +
+                              std::to_string(laptop) + " is another one now");
+}
+
+void Truth::may_go(const JobId& job, CheckpointSeq seq) {
+  const auto known = kept_[index(job)].find(seq.value);
+  if (known == kept_[index(job)].end()) return;
+  if (known->second.is_apart)
+    throw Violation("K1", "checkpoint " + std::to_string(seq.value) + " of " + job.value +
+                              " is removed, and no rule of keep is about it");
+  kept_[index(job)].erase(known);
+}
+
+void Truth::check_kept(Laptop& laptop, const JobId& job) {
+  registry::JobRecords* records = laptop.records();
+  const auto known = kept_.find(index(job));
+  if (records == nullptr || known == kept_.end()) return;
+  const auto rows = records->checkpoints(job);
+  if (!rows) return;
+  ++rules_met["K1"];
+  for (const auto& [seq, kept] : known->second) {
+    const auto row = std::ranges::find_if(*rows, [&](const registry::Checkpoint& one) { return one.seq.value == seq; });
+    if (row == rows->end() || row->root != kept.root)
+      throw Violation("K1", "checkpoint " + std::to_string(seq) + " of " + job.value + " was safe, and is gone");
+  }
+}
+
+bool Truth::is_kept(int laptop, const JobId& job, Epoch epoch, const std::function<bool(const Content&)>& fits) const {
+  const int number = index(job);
+  const auto first = committed_.lower_bound({number, epoch.value, Digest{}});
+  for (auto at = first; at != committed_.end() && std::get<0>(*at) == number && std::get<1>(*at) == epoch.value; ++at)
+    if (const Content* held = content(std::get<2>(*at)); held != nullptr && fits(*held)) return true;
+  // By a commit of which nobody was told.
+  registry::JobRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
+  if (records == nullptr) return true;
+  const auto rows = records->checkpoints(job);
+  return !rows || std::ranges::any_of(*rows, [&](const registry::Checkpoint& one) {
+    const Content* held = content(one.root);
+    return one.epoch == epoch && held != nullptr && fits(*held);
+  });
+}
+
+bool Truth::is_lost_told(const JobId& job, Epoch epoch) const { return lost_told_.contains({index(job), epoch.value}); }
+
+void Truth::told(int, const JobId& job, const job::Record& record) {
+  if (tells_loss(record.kind)) lost_told_.insert({index(job), record.epoch.value});
+}
+
+// Its host lets go of it: what it would tell of is here.
+void Truth::removes(int host, int laptop, const JobId& job, Epoch epoch) {
+  if (host == world_.options.liar || asks_for_none(world_.jobs[static_cast<std::size_t>(index(job))])) return;
+  const Payload* payload = find(host, index(job), epoch);
+  const std::optional<Digest> newest = world_.hosts[static_cast<std::size_t>(host)]->newest_snapshot(laptop, job, epoch);
+  if (payload == nullptr || payload->members > 1 || !newest || !shadow(job).newest.overtaken.empty()) return;
+  ++rules_met["K2"];
+  const Nanos step = content(*newest)->step;
+  if (is_kept(laptop, job, epoch, [&](const Content& one) { return one.step >= step; }) || is_lost_told(job, epoch)) return;
+  throw Violation("K2", "the last checkpoint of " + of_attempt(job, epoch) + " is removed on host" + std::to_string(host) +
+                            ", and kept nowhere");
+}
+
+// A gang is done when what all its members had saved last is one checkpoint here.
+void Truth::check_last(int laptop, const job::State& before, const job::State& after) {
+  const auto* collecting = std::get_if<job::Collecting>(&before.phase);
+  if (collecting == nullptr || !collecting->attempt.is_gang() || after.attempt() != nullptr || !after.overtaken.empty()) return;
+  if (asks_for_none(world_.jobs[static_cast<std::size_t>(index(before.id))])) return;
+  const job::Attempt& attempt = collecting->attempt;
+  std::optional<Nanos> step;
+  for (const job::Member& member : attempt.members) {
+    // One that was given up while it was asked has a line that says so, also when nobody was told of the commit.
+    const bool given_up = std::ranges::any_of(after.pending_cleanups, [&](const job::PendingCleanup& end) {
+      return end.stale && end.host == member.host && end.epoch == attempt.epoch;
+    });
+    if (is_liar(member.host) || member.lost() || given_up) return;
+    const auto newest = world_.hosts[static_cast<std::size_t>(host_index(member.host))]->newest_snapshot(laptop, before.id,
+                                                                                                        attempt.epoch);
+    if (!newest || content(*newest)->step != step.value_or(content(*newest)->step)) return;
+    step = content(*newest)->step;
+  }
+  ++rules_met["K2"];
+  const auto members = static_cast<int>(attempt.members.size());
+  if (is_kept(laptop, before.id, attempt.epoch, [&](const Content& one) { return one.parts == members && one.step >= *step; }) ||
+      is_lost_told(before.id, attempt.epoch))
+    return;
+  throw Violation("K2", of_attempt(before.id, attempt.epoch) + " is over, and what its members saved last is kept nowhere");
+}
+
+// --- Outputs and words -----------------------------------------------------------------------------------------------
+
+// Of what a newer attempt has left nothing is taken back by an older one, and of an end nothing by what came before it.
+void Truth::results_are(int laptop, const registry::Results& results) {
+  if (!results.root) return;
+  ++rules_met["K3"];
+  const int job = index(results.job);
+  const Content* now = content(*results.root);
+  if (now == nullptr || !now->is_output || now->job != job || !stored_.contains({laptop, *results.root}))
+    throw Violation("K3", "the outputs of " + results.job.value + " are not its own");
+  const auto known = results_.find(job);
+  const Content* before = known == results_.end() ? nullptr : content(known->second);
+  if (before != nullptr && (now->epoch < before->epoch || (now->epoch == before->epoch && (now->step < before->step || before->final > now->final))))
+    throw Violation("K3", "the outputs of " + results.job.value + " are older than those that were here");
+  results_[job] = *results.root;
+}
+
+std::string Truth::signature(const JobId& job, AttemptNumber attempt, int rank) {
+  return job.value + " a" + std::to_string(attempt.value) + " r" + std::to_string(rank) + ": ";
+}
+
+void Truth::said(const wire::AttemptSpec& spec, const std::string& log) {
+  words_[{spec.job.value, spec.attempt.value, spec.gang ? static_cast<int>(spec.gang->node_rank) : 0}] = log;
+}
+
+void Truth::logged(const JobId& job, AttemptNumber attempt, int rank, std::uint64_t offset, std::string_view bytes) {
+  ++rules_met["K4"];
+  const std::string& all = words_[{job.value, attempt.value, rank}];
+  if (offset > all.size() || all.substr(offset, bytes.size()) != bytes)
+    throw Violation("K4", "what is kept as the output of " + signature(job, attempt, rank) + "is not: " +
+                              std::string(bytes.substr(0, 60)));
+}
+
+void Truth::check_words(int laptop, const job::State& before, const job::Collected& collected) {
+  const job::Attempt* attempt = before.attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->member(collected.rank);
+  if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host)) return;
+  const Result<std::string> there = world_.hosts[static_cast<std::size_t>(host_index(member->host))]->read_log(
+      laptop, {before.id, attempt->epoch, 0, UINT32_MAX});
+  if (!there || there->empty()) return;
+  ++rules_met["K4"];
+  const std::string* here =
+      world_.laptops[static_cast<std::size_t>(laptop)]->folders().log(before.id, attempt->number, collected.rank);
+  if (here == nullptr || *here != *there)
+    throw Violation("K4", "the output of " + of_attempt(before.id, attempt->epoch) + ", rank " +
+                              std::to_string(collected.rank) + ", is not all here when it is over");
+  if (!collected.last.empty() && collected.last != job::gist_of(*there))
+    throw Violation("K4", "the last line of " + before.id.value + " is another's: " + collected.last);
+}
+
+// --- Values ----------------------------------------------------------------------------------------------------------
+
+// What a member is started with is its own, as it was written down.
+void Truth::check_spec(int host, int laptop, const wire::StartRequest& request) {
+  const wire::AttemptSpec& spec = request.spec;
+  registry::JobRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
+  if (records == nullptr) return;
+  const Result<registry::Job> row = records->job(spec.job);
+  const auto* launching = row ? std::get_if<job::Launching>(&row->machine.phase) : nullptr;
+  if (launching == nullptr || launching->attempt.epoch != spec.epoch) return;
+  const job::Attempt& attempt = launching->attempt;
+  const job::Member* member = attempt.on({"host" + std::to_string(host)});
+  const auto wants = [&](bool holds, const char* what) {
+    if (!holds) throw Violation("V1", of_attempt(spec.job, spec.epoch) + " is started with another " + what + " than its own");
+  };
+  ++rules_met["V1"];
+  wants(member != nullptr, "host");
+  wants(spec.gpu_uuids == member->gpu_uuids, "GPU");
+  wants(spec.cpus == member->cpus && spec.memory_bytes == member->memory_bytes, "share of its host");
+  wants(spec.attempt == attempt.number, "number");
+  wants(spec.job_name == row->spec.name && spec.run == row->spec.run, "program");
+  wants(request.lease == row->spec.recovery.lease, "lease");
+  const auto env = [&](const char* name) {
+    const auto found = spec.envs.find(name);
+    return found == spec.envs.end() ? std::string("?") : found->second;
+  };
+  wants(env("GRIDCTL_NODE_RANK") == std::to_string(member->rank), "rank");
+  wants(env("GRIDCTL_NUM_NODES") == std::to_string(attempt.members.size()), "number of hosts");
+  wants(env("GRIDCTL_EPOCH") == std::to_string(spec.epoch.value), "epoch");
+  wants(env("GRIDCTL_GPUS_PER_NODE") == std::to_string(member->gpu_uuids.size()), "number of GPUs");
+  for (const auto& [name, value] : request.secrets) wants(value == secret_of(index(spec.job)), "secret");
+  wants(request.secrets.size() == row->spec.secrets.size(), "number of secrets");
+  wants(spec.restore.has_value() == (attempt.resumed_from.value > 0), "beginning");
+  if (spec.restore) {
+    const auto from = records->checkpoint(spec.job, attempt.resumed_from);
+    if (from) wants(from->root == *spec.restore, "checkpoint");
+    wants(spec.restore_name == checkpoint_name(spec.job, attempt.resumed_from), "checkpoint's name");
+  }
+  if (const auto history = records->attempts(spec.job)) {
+    std::string before;
+    for (const registry::AttemptRecord& one : *history)
+      if (one.number < attempt.number) before = one.reason;
+    wants(env("GRIDCTL_RESTART_REASON") == before, "reason to restart");
+  }
+  if (!attempt.is_gang()) return;
+  wants(spec.gang.has_value() && spec.gang->node_rank == static_cast<std::uint32_t>(member->rank), "rank in its gang");
+  wants(spec.gang->port == launching->port && to_hex(spec.gang->token) == launching->token, "rendezvous");
+  wants(spec.gang->members.size() == attempt.members.size(), "gang");
+  for (std::size_t i = 0; i < attempt.members.size(); ++i)
+    wants(spec.gang->members[i].name == attempt.members[i].host.value &&
+              spec.gang->members[i].address == attempt.members[i].address,
+          "peer");
+}
+
+std::string Truth::secret_of(int job) const { return "secret of job " + std::to_string(family(job)); }
+
+// --- Limits and money ------------------------------------------------------------------------------------------------
+
+// Its host ends it for a limit: one that it has, or its leader, and that it has reached.
+void Truth::limit_ends(const Payload& payload, const std::string& limit) {
+  if (payload.host == world_.options.liar || clock_is_set()) return;
+  ++rules_met["W8"];
+  const job::Spec& own = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
+  const job::Spec& spec = world_.jobs[static_cast<std::size_t>(family(payload.job))].spec;
+  const bool months = std::ranges::any_of(world_.options.faults, [](const Fault& one) { return one.kind == FaultKind::month_budget; });
+  const bool has = limit == "budget"         ? spec.budget_total.has_value()
+                   : limit == "max_duration" ? own.max_duration.has_value()
+                   : limit == "month_budget" ? months || world_.healed
+                                             : own.deadline && own.deadline->hard;
+  if (!has) throw Violation("W8", name(payload) + " is ended at a limit that it does not have: " + limit);
+  // An attempt that was given up has run until that was known.
+  const auto attempts = std::ranges::count_if(payloads_, [&](const auto& one) { return one->job == payload.job; });
+  if (limit != "max_duration" || attempts > 1) return;
+  const Nanos ran = world_.now - payload.began_at;
+  if (ran + k_early + own.max_duration->count() / 50 < own.max_duration->count())
+    throw Violation("W8", name(payload) + " is ended long before its limit");
+}
+
+// By what really ran. Prices that change make it another sum.
+void Truth::check_money() {
+  const auto& faults = world_.options.faults;
+  if (clock_is_set() || std::ranges::any_of(faults, [](const Fault& one) { return one.kind == FaultKind::price; })) return;
+  std::map<int, double> usd, beyond;
+  for (const auto& one : payloads_) {
+    if (one->host == world_.options.liar || static_cast<std::size_t>(one->host) >= world_.options.prices.size()) continue;
+    const double price = world_.options.prices[static_cast<std::size_t>(one->host)];
+    usd[family(one->job)] += price * static_cast<double>(one->ended_at - one->began_at) / k_hour;
+    beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s) / k_hour;
+  }
+  for (const auto& [job, sum] : usd) {
+    const job::Spec& spec = world_.jobs[static_cast<std::size_t>(job)].spec;
+    if (!spec.budget_total) continue;
+    ++rules_met["M1"];
+    if (sum > *spec.budget_total + beyond[job])
+      throw Violation("M1", spec.name + " has cost " + std::to_string(sum) + " USD of " + std::to_string(*spec.budget_total));
+  }
+}
+
+// --- The end ---------------------------------------------------------------------------------------------------------
+
+void Truth::check_left() {
+  for (const auto& [number, known] : shadows_) {
+    if (!known.submitted) continue;
+    const SimJob& job = world_.jobs[static_cast<std::size_t>(number)];
+    Laptop& laptop = *world_.laptops[static_cast<std::size_t>(job.laptop)];
+    check_kept(laptop, job.id);
+    ++rules_met["L6"];
+    if (laptop.folders().has_secrets(job.id) && !laptop.folders().removal_failed(job.id) && laptop.deaths() == 0)
+      throw Violation("L6", "secrets of " + job.id.value + " are left on laptop" + std::to_string(job.laptop));
+    const auto results = results_.find(number);
+    const bool wants = !job.spec.outputs.empty() && known.newest.visible() == job::JobState::succeeded &&
+                       known.newest.overtaken.empty() && !is_lost_told(job.id, known.newest.epoch) && world_.options.liar < 0;
+    if (wants && (results == results_.end() || !content(results->second)->final || content(results->second)->epoch != known.newest.epoch))
+      throw Violation("K3", "the outputs of " + job.id.value + ", which has succeeded, are not here");
+  }
+  check_money();
+}
+
+}  // namespace gridctl::sim
