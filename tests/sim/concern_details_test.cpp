@@ -170,6 +170,21 @@ TEST(Twins, AreJobsOfTheirOwnThatEndWithTheirLeader) {
   }
 }
 
+TEST(Twins, OneWhoseSecretsCouldNotBeSharedIsMadeWhenTheyAre) {
+  for (const Fate fate : {Fate::fails, Fate::lost}) {
+    Grid grid(quiet_options());
+    grid.world.points.track();
+    grid.world.points.planned = {{{Point::folders_keep_secrets, Point::folders_keep_secrets}, fate}};
+    grid.add("pair", [](job::Spec& spec) {
+      spec.twins = 2;
+      spec.secrets = {"TOKEN"};
+    });
+    ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
+    EXPECT_TRUE(grid.world.points.planned.empty()) << "it came to that";
+    EXPECT_EQ(grid.job("pairr2").machine.attempts.value, 1u);
+  }
+}
+
 TEST(Twins, OneThatIsCancelledIsToldOfOnceAndTheOthersGoOn) {
   Grid grid(quiet_options());
   grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });

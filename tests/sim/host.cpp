@@ -119,7 +119,7 @@ void Host::check_refusal(int laptop, const wire::AttemptSpec& spec, Code code) {
     world_.truth->promised_never(index_, laptop, spec.job, spec.epoch, "start");
   if (code == Code::busy) check_stopped(laptop, spec.job, Epoch{spec.epoch.value - 1});
   for (const auto& slot : ledger_)
-    if (slot && folder(key) == nullptr && slot->controller.value == "laptop" + std::to_string(laptop) &&
+    if (slot && folder(key) == nullptr && !unreleased_.contains(key) && slot->controller.value == "laptop" + std::to_string(laptop) &&
         slot->job == spec.job && slot->epoch == spec.epoch && slot->boot_id == boot_id())
       throw Violation("S8",
                       spec.job.value + " was refused by host" + std::to_string(index_) + " and keeps a lease there");

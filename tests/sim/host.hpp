@@ -146,6 +146,7 @@ class Host {
   std::map<std::pair<int, std::string>, std::uint64_t> fences_;
   std::map<Key, Folder> folders_;
   std::set<Key> kept_work_;  // working directories that outlive their attempts
+  std::set<Key> unreleased_;  // leases that could not be given back: they end with the agent's process
   std::map<Key, std::unique_ptr<Supervision>> supervisions_;
   std::vector<std::optional<agent::Lease>> ledger_;
   std::map<const Payload*, os::ProcessId> init_;

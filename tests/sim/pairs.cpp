@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Enumerated: of every two effects that follow each other in worlds without faults of their own, the second one fails,
-// comes late, or loses its answer, each once.
+// comes late, or loses its answer, each once; and effects that only then come to be made, in the same way.
 #include "pairs.hpp"
 
 #include <cstdio>
+#include <map>
+#include <vector>
 
 #include "host.hpp"
 #include "truth.hpp"
@@ -13,6 +15,9 @@
 namespace gridctl::sim {
 
 namespace {
+
+constexpr Fate k_struck[] = {Fate::fails, Fate::late, Fate::lost};
+const char* fate_name(Fate fate) { return testing::k_fate_names[static_cast<std::size_t>(fate)].data(); }
 
 struct Base {
   const char* name;
@@ -79,13 +84,18 @@ std::vector<Base> bases() {
   o.faults = {fault(FaultKind::month_budget, 2 * k_min)};
   o.faults.front().usd = 0.3;
   all.push_back({"a crowd", o});
+  o = usual(11);
+  o.replicated = 1;
+  o.prices = {5, 6, 7};
+  o.faults = {fault(FaultKind::host_power, 2 * k_min, 20 * k_min)};
+  all.push_back({"a twin is first", o});
   o = usual(10);
   o.faults = {fault(FaultKind::laptop_kill, 70 * k_s, 5 * k_s), fault(FaultKind::laptop_kill, 200 * k_s, 5 * k_s)};
   all.push_back({"killed daemons", o});
   return all;
 }
 
-std::optional<std::string> run(const Options& options, const std::optional<Points::Planned>& planned, Points& seen) {
+std::optional<std::string> run(const Options& options, const std::vector<Points::Planned>& planned, Points& seen) {
   World world(options, false);
   world.points.track();
   world.points.planned = planned;
@@ -101,34 +111,74 @@ std::optional<std::string> run(const Options& options, const std::optional<Point
   return broken;
 }
 
+std::string in_words(const std::vector<Points::Planned>& planned) {
+  std::string text;
+  for (const Points::Planned& one : planned)
+    text += (text.empty() ? "" : "; then ") + to_text(one.pair) + ", which " + fate_name(one.fate);
+  return text;
+}
+
+// Pairs that were met, each with the faults that lead to it: at most one.
+using Ways = std::map<Pair, std::vector<Points::Planned>>;
+
+struct Tried {
+  std::size_t worlds = 0, broken = 0;
+  Points seen{Options{}};
+};
+
+// Each fate of the second of each pair. What that leads to for the first time is added to `further`.
+bool try_all(const Base& base, const Ways& ways, Ways& further, std::set<Pair>& known, Tried& tried, bool keep_going) {
+  for (const auto& [pair, way] : ways)
+    for (const Fate fate : k_struck) {
+      if (!is_possible(pair.second, fate)) continue;
+      std::vector<Points::Planned> planned = way;
+      planned.push_back({pair, fate});
+      ++tried.worlds;
+      const auto what = run(base.options, planned, tried.seen);
+      for (const Pair& next : tried.seen.pairs)
+        if (known.insert(next).second) further[next] = planned;
+      if (!what) continue;
+      ++tried.broken;
+      std::printf("%s: %s, breaks %s\n", base.name, in_words(planned).c_str(), what->c_str());
+      if (!keep_going) return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 bool try_pairs(Points::Counts& counts, bool keep_going) {
-  std::set<Pair> done;
-  std::size_t tried = 0, broken = 0;
-  Points seen{Options{}};
+  std::set<Pair> known;
+  Tried tried;
   for (const Base& base : bases()) {
-    if (const auto what = run(base.options, {}, seen)) {
+    if (const auto what = run(base.options, {}, tried.seen)) {
       std::printf("%s breaks %s\n", base.name, what->c_str());
       return false;
     }
-    for (const Pair& pair : std::set<Pair>(seen.pairs)) {
-      if (!done.insert(pair).second) continue;
-      for (const Fate fate : {Fate::fails, Fate::late, Fate::lost}) {
-        if (!is_possible(pair.second, fate)) continue;
-        ++tried;
-        const auto what = run(base.options, Points::Planned{pair, fate}, seen);
-        if (!what) continue;
-        ++broken;
-        std::printf("%s: %s, which %s, breaks %s\n", base.name, to_text(pair).c_str(),
-                    std::string(testing::k_fate_names[static_cast<std::size_t>(fate)]).c_str(), what->c_str());
-        if (!keep_going) return false;
-      }
-    }
+    Ways ways, further, rest;
+    for (const Pair& pair : tried.seen.pairs)
+      if (known.insert(pair).second) ways[pair] = {};
+    if (!try_all(base, ways, further, known, tried, keep_going)) return false;
+    // Only effects that no world without a fault has: mending what has failed.
+    std::erase_if(further, [&](const auto& one) {
+      const auto& fates = tried.seen.counts[static_cast<std::size_t>(one.first.second)];
+      if (fates[static_cast<std::size_t>(Fate::fails)] == 0) return false;
+      known.erase(one.first);  // a world without a fault may have it
+      return true;
+    });
+    if (!try_all(base, further, rest, known, tried, keep_going)) return false;
   }
-  counts = seen.counts;
-  std::printf("%zu pairs, %zu worlds, %zu broken\n", done.size(), tried, broken);
-  return broken == 0;
+  counts = tried.seen.counts;
+  std::printf("%zu pairs, %zu worlds, %zu broken\n", known.size(), tried.worlds, tried.broken);
+  bool reached = true;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    for (const Fate fate : k_struck) {
+      const auto point = static_cast<Point>(i);
+      if (!is_possible(point, fate) || counts[i][static_cast<std::size_t>(fate)] > 0) continue;
+      reached = false;
+      std::printf("never reached: %s, which %s\n", std::string(point_name(point)).c_str(), fate_name(fate));
+    }
+  return tried.broken == 0 && reached;
 }
 
 }  // namespace gridctl::sim

@@ -7,8 +7,10 @@ namespace {
 constexpr Nanos k_rich = 10 * k_s;        // after a fault, or after the effect before
 constexpr double k_richer = 8;            // so much more often then
 constexpr std::string_view k_attempt = "attempt.";
-// The worlds have no remotes, no bags, and users who never pause: tests of these have the points.
-constexpr std::string_view k_elsewhere[] = {"remote.", "folders.bag_", "records.begin_pause", "records.end_pause"};
+// The worlds have no remotes, no bags, users who never pause, and hosts that are what they were and have no ranks.
+constexpr std::string_view k_elsewhere[] = {"remote.",  "folders.bag_", "records.begin_pause", "records.end_pause",
+                                            "records.update_provider", "records.save_host_report", "freight.push_part",
+                                            "host.keep_work"};
 }  // namespace
 
 std::string to_text(const Pair& pair) {
@@ -35,7 +37,7 @@ Fate Points::pass(Nanos now, int node, const std::string& subject, Point point) 
   Fate fate = Fate::well;
   const Pair pair{is_first ? point : before.point, point};
   pairs.insert(pair);
-  if (planned && planned->pair == pair) fate = planned->fate, planned.reset();
+  if (!planned.empty() && planned.front().pair == pair) fate = planned.front().fate, planned.erase(planned.begin());
   if (rate_ > 0) {
     const bool is_rich = now - stirred_ < k_rich || (!is_first && now - before.at < k_s);
     if (random_.chance(is_rich ? k_richer * rate_ : rate_)) fate = static_cast<Fate>(random_.between(1, 3));

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "options.hpp"
 #include "random.hpp"
@@ -45,7 +46,7 @@ class Points {
     Pair pair;
     Fate fate = Fate::fails;
   };
-  std::optional<Planned> planned;  // until it has come to that
+  std::vector<Planned> planned;  // in turn; each until it has come to that
   std::set<Pair> pairs;            // that were met
   using Counts = std::array<std::array<std::uint64_t, testing::k_fate_names.size()>, testing::k_points>;
   Counts counts{};

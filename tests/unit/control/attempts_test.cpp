@@ -5,6 +5,7 @@
 #include "control/reach/pace.hpp"
 #include "followed_jobs.hpp"
 #include "scripted_freight.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -455,6 +456,15 @@ TEST_F(OnHosts, WhatHasEndedIsCollectedAndCleanedUp) {
   later(k_settle_retry);
   EXPECT_THAT(asked(), Contains("clean"));
   EXPECT_FALSE(job("job").state().needs_controller());
+}
+
+TEST_F(OnHosts, WhatItsNextAttemptMayStartFromStaysOnAHostThatIsCleanedUp) {
+  script.answers("keep");
+  runs();
+  says(wire::AttemptPhase::running, saved(1));
+  lost();
+  ASSERT_TRUE(script.payloads.contains("keep"));
+  EXPECT_EQ(wire::parse_keep(script.payloads["keep"])->epoch.value, 1u);
 }
 
 TEST_F(OnHosts, WhatAFailedProgramSaidLastIsKept) {
