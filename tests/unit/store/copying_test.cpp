@@ -34,6 +34,7 @@ class Flaky final : public Backend {
     return real_.put(name, size, content, moved);
   }
   Result<bool> put_new(std::string_view name, ByteView content) override {
+    if (before_new) std::exchange(before_new, {})();
     if (broken()) {
       if (lose_answers) {
         EXPECT_THAT(real_.put_new(name, content), IsOk());
@@ -48,6 +49,7 @@ class Flaky final : public Backend {
   }
   int calls_left = 1'000'000;
   bool lose_answers = false;
+  std::function<void()> before_new;  // once
   std::uint64_t sent = 0;
 
  private:
@@ -274,6 +276,20 @@ TEST_F(Copying, TakesNoOtherCheckpointForTheOneThatWasCopied) {
   fs::remove_all(here / "store");
   chunks = open_store(here / "store", key);
   EXPECT_THAT(heal_checkpoint(chunks, link(), {first.job, first.seq}, first.root), FailsWith(Code::checkpoint_damaged));
+}
+
+// Another state directory with this key writes a record of that name while ours is on its way.
+TEST_F(Copying, TakesNoRecordOfAnotherCheckpointForItsOwn) {
+  const CopyRecord ours = save(chunks, first_files(), 1);
+  const CopyRecord other = save(chunks, {{"x", "another"}}, 1);
+  CopyRecord later = other;
+  later.seq = {2};
+  ASSERT_THAT(copy(later), IsOk());  // what the other needs is there
+  Flaky flaky(*remote);
+  flaky.before_new = [&] { ASSERT_THAT(copy(other), IsOk()); };
+  RemoteListing there = listed();
+  EXPECT_THAT(copy_checkpoint(chunks, {&flaky, key.get()}, there, ours), FailsWith(Code::exists));
+  EXPECT_THAT(there.records, SizeIs(1)) << "nobody is told that ours is there";
 }
 
 TEST_F(Copying, PrunesWhatNoRecordNeedsAndNothingInDoubt) {
