@@ -40,8 +40,9 @@ class Bags(grid.Case):
         told = self.done(job)
         grid.figure("bag of 200 tasks, seconds", round(time.monotonic() - began, 1))
         self.assertEqual((told["tasks"], told["done"], told["failed"]), (200, 200, 0))
-        self.assertEqual(sorted(map(int, runs_of("small"))), list(range(200)))
-        self.assertEqual(told["runs"], 200)
+        runs = list(map(int, runs_of("small")))
+        self.assertEqual(sorted(set(runs)), list(range(200)))
+        self.assertLessEqual(len(runs) - 200, 20, "the end of a bag may be run twice, and no more")
         self.assertIn("200 of 200 tasks done", laptop.run("job", "show", job.id).out)
         the_grid.wait_clean()
 
@@ -51,7 +52,7 @@ class Bags(grid.Case):
         told = self.done(job, "FAILED")
         self.assertEqual((told["done"], told["failed"]), (38, 2))
         self.assertEqual([one["task"] for one in told["failures"]], [7, 11])
-        self.assertTrue(all(one["tries"] == 2 for one in told["failures"]), told)
+        self.assertTrue(all(one["tries"] in (2, 3) for one in told["failures"]), told)  # a third where the other host came late
         self.assertIn("2 of 40 tasks failed: 7,11", laptop.run("job", "explain", job.id).out + laptop.run("job", "show", job.id).out)
         for host in the_grid.hosts:
             the_grid.enter(host, "rm -f /tmp/failing.runs; touch /tmp/mended")

@@ -14,6 +14,8 @@ constexpr std::size_t k_order_items_most = 512, k_order_bytes_most = 128 * 1024;
 constexpr std::size_t k_ask_bytes_most = 512 * 1024;  // of items in one request, which is less than a frame
 constexpr double k_task_least_s = 0.0005;             // what is measured as less is mostly the worker's own time
 constexpr double k_pace_weight = 0.3;                 // of the newest results
+// What others hold may be done already, and not be told yet: it is not taken from them sooner.
+constexpr Duration k_idle_before_steal = std::chrono::milliseconds{700};
 constexpr Duration k_write_pause = std::chrono::seconds{2};
 }  // namespace
 
@@ -151,7 +153,16 @@ bag::Ordered BagRun::cut(bag::Ordered order) const {
 void BagRun::give(const bag::Worker& worker) {
   const auto seat = seats_.find(worker);
   if (seat == seats_.end() || seat->second.ended || !seat->second.seen) return;
-  if (const auto order = bag_.share(worker, seat->second.pace)) return add(cut(*order));
+  const bag::Holder* holder = bag_.find(worker);
+  std::optional<BootTime>& idle_since = seat->second.idle_since;
+  const BootTime now = world_.clock.boot();
+  if (const auto order = bag_.share(worker, seat->second.pace)) {
+    idle_since.reset();
+    return add(cut(*order));
+  }
+  if (holder == nullptr || !holder->held.empty()) return idle_since.reset();
+  if (!idle_since) idle_since = now;
+  if (now - *idle_since < k_idle_before_steal) return;
   std::map<bag::Worker, bag::Pace> paces;
   for (const auto& [other, its] : seats_) paces[other] = its.pace;
   const auto steal = bag_.steal(worker, paces);

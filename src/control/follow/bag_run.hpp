@@ -31,6 +31,7 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
     bool output_busy = false;                     // a piece is on its way
     std::optional<wire::BagTold> held{};          // results that wait for what their tasks printed
     BootTime held_since{};
+    std::optional<BootTime> idle_since{};         // nothing that waits can be given to it
     bag::Pace pace{};
     std::optional<BootTime> ended{};             // since when its attempt is known to have ended
     bool died = false;                           // by itself, and not by its host's fault or our order
