@@ -21,7 +21,7 @@ class TaskFiles {
  public:
   TaskFiles(os::Path work, const std::vector<std::string>& patterns);
   [[nodiscard]] bool wanted() const { return !patterns_.empty(); }
-  // What lies in the working directory now is no task's.
+  // Files that lie in the working directory now belong to no task.
   void begin();
   // Packs what the patterns name in the task's folder, or else what changed in the working directory since the last call.
   void pack(const std::string& folder, std::uint64_t bytes_max, const os::Path& run, TaskOutput& into);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shell runs the commands of tasks: bash, as jobs have it, or /bin/sh where both do the same; it starts in half of the
+// The shell that runs the commands of tasks: bash, as jobs have it, or /bin/sh where both do the same; it starts in half of the
 // time. Pure.
 #pragma once
 

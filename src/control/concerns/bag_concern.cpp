@@ -207,7 +207,7 @@ class BagConcern : public Concern {
     }
   }
 
-  // What has changed is not left to the next tick.
+  // A change is not left to the next tick.
   void soon() {
     if (std::exchange(is_soon_, true)) return;
     controls_.world.run.post([this] {
@@ -276,7 +276,7 @@ class BagConcern : public Concern {
   }
 
   void end(TrackedJob& leader, Live& live) {
-    // What failed too often is stopped at once: results go on coming, and are saved as they come.
+    // A bag that failed too often is stopped at once: results go on coming, and are saved as they come.
     const bool over = live.run->bag().progress().over();
     if ((over && !live.run->is_saved()) || leader.unsure) return;
     const BootTime since = live.over ? *live.over : *(live.over = controls_.world.clock.boot());
@@ -320,7 +320,7 @@ class BagConcern : public Concern {
       if (const Result<void> made = make(leader, live); !made) return report(made.error(), "while making a worker");
   }
 
-  // How many more workers find a place now, up to so many.
+  // The number of further workers that find a place now, up to so many.
   [[nodiscard]] std::uint64_t room_for(const TrackedJob& leader, std::uint64_t most) {
     Question question = controls_.placement.question(leader);
     for (std::uint64_t count = 0; count < most; ++count) {

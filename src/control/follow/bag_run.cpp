@@ -14,7 +14,7 @@ constexpr std::size_t k_order_items_most = 512, k_order_bytes_most = 128 * 1024;
 constexpr std::size_t k_ask_bytes_most = 512 * 1024;  // of items in one request, which is less than a frame
 constexpr double k_task_least_s = 0.0005;             // what is measured as less is mostly the worker's own time
 constexpr double k_pace_weight = 0.3;                 // of the newest results
-// What others hold may be done already, and not be told yet: it is not taken from them sooner.
+// Tasks that others hold may be done already, and not be told yet: they are not taken from them sooner.
 constexpr Duration k_idle_before_steal = std::chrono::milliseconds{700};
 constexpr Duration k_write_pause = std::chrono::seconds{2};
 }  // namespace
@@ -74,7 +74,7 @@ void BagRun::resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& 
   seat.orders = told.orders_seen;
 }
 
-// How many of the results that are held may count.
+// The number of held results that may count.
 std::size_t BagRun::with_output(const Seat& seat) const {
   const std::vector<wire::TaskResult>& results = seat.held->results;
   if (world_.clock.boot() - seat.held_since > output_patience_) return results.size();

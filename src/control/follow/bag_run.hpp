@@ -15,7 +15,7 @@
 
 namespace gridctl::control {
 
-// How long a result waits for what its task has printed: a host that is lost takes that with it. The answer of a stream
+// A result waits so long for what its task has printed: a host that is lost takes that with it. The answer of a stream
 // is all that there is of it.
 inline constexpr Duration k_print_patience = std::chrono::seconds{5}, k_stream_patience = std::chrono::minutes{2};
 
