@@ -37,6 +37,12 @@ bool is_unexplained_kill(const End& end) {
   return (end.kind == EndKind::signalled || end.kind == EndKind::vanished) && is_outside_signal(end.signal);
 }
 
+// The program's own end, as far as is known.
+bool is_own(const End& end) {
+  return end.kind == EndKind::exited || end.kind == EndKind::oom || end.kind == EndKind::hung ||
+         end.kind == EndKind::signalled || end.kind == EndKind::vanished;
+}
+
 // Where the member ran that was the cause.
 const HostName& culprit(const Attempt& attempt, const End& end) {
   const Member* member = attempt.member(end.rank);
@@ -234,10 +240,11 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   const bool lost = end.kind == EndKind::host_lost;
   // Only an end by our own order is the move's: what ended by itself just before is judged as ever.
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent);
-  const bool cancelled = s().cancel.has_value() && !end.success();
-  const std::string row_state = end.success() ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
+  const bool succeeded = end.success() && !s().policy.endless;
+  const bool cancelled = s().cancel.has_value() && !succeeded;
+  const std::string row_state = succeeded ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
-  if (end.success()) {
+  if (succeeded) {
     done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
     return;
   }
@@ -251,6 +258,8 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   };
   if (listed(s().policy.fail_on)) {
     done(JobState::failed, end.exit_code, "exit_code", in_words(end) + " ends the job (recovery.on_exit.fail)");
+  } else if (s().policy.endless && is_own(end)) {
+    serve_again(attempt, end);
   } else if (listed(s().policy.restart_on)) {
     wait("restart_requested", in_words(end) + " asks for a restart (recovery.on_exit.restart)");
   } else if (end.kind == EndKind::oom) {
@@ -288,6 +297,24 @@ void Stepper::begin_anew(const Attempt& attempt, const End& end) {
   std::string text = in_words(end) + " (failure " + std::to_string(count) + " of " + std::to_string(most) + ")";
   if (count >= most) return done(JobState::failed, std::nullopt, "hung", std::move(text));
   wait("hung", std::move(text));
+}
+
+// A replica of a service has no work that could be done. One that never runs for long must not be paid for ever.
+void Stepper::serve_again(const Attempt& attempt, const End& end) {
+  const WallTime ended = ended_at(attempt);
+  if (std::chrono::milliseconds{ended.ms - attempt.started_at.value_or(ended).ms} >= k_short_run) {
+    s().failures.clear();
+    s().restarts_in_row = 0;
+  }
+  s().recovering = true;
+  s().failures.push_back({culprit(attempt, end), end.exit_code, end.signal, {}, end.last});
+  const int count = static_cast<int>(s().failures.size()), most = std::max(s().policy.max_failures, 1);
+  std::string text = "the server ended: " + in_words(end) + " (short run " + std::to_string(count) + " of " +
+                     std::to_string(most) + ")";
+  if (count >= most) return done(JobState::failed, std::nullopt, "program_failed", std::move(text));
+  if (count > 1) avoid(culprit(attempt, end), "the server ended there: " + in_words(end));
+  record("server_ended", text, attempt.epoch, culprit(attempt, end));
+  wait("server_ended", std::move(text));
 }
 
 // A failure of the job's own code.

@@ -90,6 +90,7 @@ class Stepper {
   void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
   void charge(const Attempt& attempt, const End& end);
   void begin_anew(const Attempt& attempt, const End& end);
+  void serve_again(const Attempt& attempt, const End& end);
   // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
   bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);

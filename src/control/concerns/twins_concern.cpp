@@ -125,7 +125,7 @@ class TwinsConcern : public Concern {
     controls_.book.refresh_soon();
     controls_.book.note(leader.id(),
                      {"replica",
-                      "twin " + std::to_string(number) + " of " + std::to_string(leader.spec().twins) + " is " +
+                      std::string(spec.service ? "replica " : "twin ") + std::to_string(number) + " of " + std::to_string(leader.spec().twins) + " is " +
                           spec.name + " (" + id.value + ")",
                       {},
                       {}});

@@ -76,6 +76,7 @@ std::string unit_text(const os::Path& program, const os::Path& state_directory) 
          "ExecStart=" + quoted(program.string()) + " daemon run --state " + quoted(state.string()) + "\n"
          "Restart=on-failure\n"
          "RestartSec=5\n"
+         "KillMode=process\n"  // gateways of services go on
          "\n"
          "[Install]\n"
          "WantedBy=default.target\n";
