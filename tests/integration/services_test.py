@@ -83,7 +83,7 @@ class Services(grid.Case):
             wait_until(f"h{host} to be up", 60, lambda h=host: self.is_up(h))
 
     def is_up(self, host):
-        return next(one for one in laptop.run("provider", "ls", "--json").json if one["name"] == f"h{host}")["liveness"] == "up"
+        return next(one for one in laptop.run("provider", "ls", "--json").json if one["name"] == f"h{host}")["state"] == "answering"
 
     def start(self, name, replicas=3, **more):
         service = {"port": PORT, "probe": {"path": "/health"}, "replicas": replicas, **more.pop("service", {})}
