@@ -136,6 +136,7 @@ void fields(R& r, Of<R, State>& m) {
   r.object("policy", [&](R& policy) {
     policy("lost_after_ns", m.policy.lost_after)("max_failures", m.policy.max_failures);
     policy("restart_on", m.policy.restart_on)("fail_on", m.policy.fail_on)("lease_ns", m.policy.lease);
+    policy.unless("endless", m.policy.endless, false);
   });
   r("at", m.phase)("reason", m.reason)("reason_text", m.reason_text)("epoch", m.epoch)("attempts", m.attempts);
   r("head", m.head).null_or("restore", m.restore)("failures", m.failures)("restarts_in_row", m.restarts_in_row);

@@ -195,11 +195,14 @@ class Services(grid.Case):
     def test_a_replica_that_ends_by_itself_is_started_again(self):
         job = self.start("leaver", 1, envs={"WARM": "1"})
         url = self.url(job)
-        urllib.request.urlopen(url + "/exit", timeout=10).read()
-        began = time.monotonic()
-        with urllib.request.urlopen(url + "/held", timeout=30) as answer:  # waits for the next one
-            self.assertEqual(answer.status, 200)
-        figure("a server that ended by itself: until answered", f"{time.monotonic() - began:.1f} s")
+        with Clients(url, rate=10) as clients:
+            time.sleep(1)
+            urllib.request.urlopen(url + "/exit", timeout=10).read()
+            moment = time.monotonic()
+            figure("the only server ended by itself: until answered", f"{self.gap(clients, moment + 0.05):.1f} s")
+            time.sleep(1)
+        clients.tell("requests to the only replica, which ended by itself")
+        self.assertEqual(clients.failures, [], self.gateway_log(job))
         self.assertEqual(job.state, "RUNNING")
         self.assertEqual(len(job.attempts()), 2)
 

@@ -102,6 +102,17 @@ void Balancer::ended(BootTime now) {
   os::log(os::LogLevel::warn, trouble_);
 }
 
+void Balancer::distrust(const std::string& server) {
+  const auto line = std::ranges::find(lines_, server, &ServerLine::name);
+  if (line == lines_.end() || !line->is_up()) return;
+  line->status = "DOWN";
+  (void)ask_balancer(os::Path(k_admin_socket), "set server b/" + server + " health down", clock_);
+}
+
+bool Balancer::any_up() const {
+  return std::ranges::any_of(lines_, [](const ServerLine& line) { return line.name.starts_with('r') && line.is_up(); });
+}
+
 void Balancer::keep(std::span<const ServerState> wanted) {
   const BootTime now = clock_.boot();
   if (pid_ >= 0)

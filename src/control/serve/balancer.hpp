@@ -30,6 +30,10 @@ class Balancer {
 
   // Starts it when it does not run, and makes its servers as wanted.
   void keep(std::span<const ServerState> wanted);
+  // The server gets no more requests until its probes pass again.
+  void distrust(const std::string& server);
+  // A replica gets requests.
+  [[nodiscard]] bool any_up() const;
   [[nodiscard]] const std::vector<ServerLine>& lines() const { return lines_; }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why it does not run; empty: it does
 

@@ -21,6 +21,9 @@ std::string backend(const job::Service& service, int replicas) {
   std::string text = "backend b\n  balance leastconn\n  option httpchk GET " + (service.path.empty() ? "/" : service.path) +
                      "\n  http-check expect status " + (service.path.empty() ? "100-599" : "200-399") +
                      "\n  http-request disable-l7-retry unless { var(txn.safe) -m bool }\n"
+                     "  http-response set-status 503 if { status 425 504 } { res.hdr(x-gridctl-wait) -m found }\n"
+                     "  http-response del-header x-gridctl-wait\n"
+                     "  server wait unix@" + std::string(k_wait_socket) + " backup\n"
                      "  default-server check inter " + in_ms(service.every) + " fastinter " + in_ms(quick) + " downinter " +
                      in_ms(std::min<Duration>(service.every, milliseconds{500})) + " fall 2 rise 2 disabled\n";
   for (int replica = 1; replica <= replicas; ++replica)
@@ -75,19 +78,20 @@ std::string balancer_config(const job::Service& service, int replicas, int liste
       "  option http-buffer-request\n"
       "  option abortonclose\n"
       "  option redispatch 1\n"
-      "  retries 3\n"
-      "  retry-on conn-failure empty-response 503\n"
+      "  retries 5\n"  // two at a replica whose program has gone, one at the server of last resort, one at a replica
+      "  retry-on conn-failure empty-response 425 503\n"
       "frontend f\n"
       "  bind fd@" + std::to_string(listen_fd) + "\n";
   if (!service.keys_file.empty())
     text += "  http-request return status 401 content-type text/plain string \"this service needs a key\" unless "
             "{ req.hdr(authorization) -f " + std::string(k_bearer_file) + " } || { req.hdr(x-api-key) -f " +
             std::string(k_key_file) + " }\n";
-  text += "  http-request lua.hold b " + std::to_string(k_hold_seconds) + " if { nbsrv(b) eq 0 }\n"
+  for (int replica = 1; replica <= replicas; ++replica) text += "  acl ready srv_is_up(b/" + server_name(replica) + ")\n";
+  text += "  http-request lua.hold " + std::to_string(replicas) + " " + std::to_string(k_hold_seconds) + " if !ready\n"
           "  http-request return status 429 hdr Retry-After 5 content-type text/plain string \"too many requests wait for a "
           "replica\" if { var(txn.full) -m bool }\n"
           "  http-request return status 503 hdr Retry-After 5 content-type text/plain string \"no replica is ready\" if "
-          "{ nbsrv(b) eq 0 }\n"
+          "!ready\n"
           "  http-request set-var(txn.safe) bool(true) if METH_GET || METH_HEAD || METH_OPTIONS";
   for (const std::string& prefix : service.retry_post) text += " || { path_beg " + prefix + " }";
   return text + "\n  default_backend b\n" + backend(service, replicas);
@@ -96,14 +100,21 @@ std::string balancer_config(const job::Service& service, int replicas, int liste
 std::string hold_script() {
   return "-- written by gridctl\n"
          "local held = 0\n"
-         "core.register_action(\"hold\", {\"http-req\"}, function(txn, name, seconds)\n"
+         "local function ready(txn, count)\n"
+         "  for i = 1, tonumber(count) do\n"
+         "    local up = txn.f:srv_is_up(\"b/r\" .. i)\n"
+         "    if up == 1 or up == true then return true end\n"
+         "  end\n"
+         "  return false\n"
+         "end\n"
+         "core.register_action(\"hold\", {\"http-req\"}, function(txn, count, seconds)\n"
          "  if held >= " + std::to_string(k_held_max) + " then\n"
          "    txn:set_var(\"txn.full\", true)\n"
          "    return\n"
          "  end\n"
          "  held = held + 1\n"
          "  local stop = core.now().sec + tonumber(seconds)\n"
-         "  while tonumber(txn.f:nbsrv(name)) == 0 and core.now().sec < stop do core.msleep(50) end\n"
+         "  while not ready(txn, count) and core.now().sec < stop do core.msleep(50) end\n"
          "  held = held - 1\n"
          "end, 2)\n";
 }

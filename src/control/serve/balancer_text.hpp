@@ -16,7 +16,7 @@ namespace gridctl::control {
 
 // Names within the gateway's folder, which is HAProxy's working directory.
 inline constexpr std::string_view k_admin_socket = "admin.sock", k_hold_file = "hold.lua", k_bearer_file = "bearer.keys",
-                                  k_key_file = "plain.keys";
+                                  k_key_file = "plain.keys", k_wait_socket = "wait.sock";
 [[nodiscard]] std::string server_name(int replica);    // "r2"; replicas count from 1
 [[nodiscard]] std::string server_socket(int replica);  // "r2.sock"
 
@@ -25,6 +25,10 @@ inline constexpr std::string_view k_admin_socket = "admin.sock", k_hold_file = "
 // Requests that come while no replica is ready wait for one: at most k_held_max of them, so long.
 inline constexpr int k_held_max = 100, k_hold_seconds = 60;
 [[nodiscard]] std::string hold_script();
+// Answers of the server of last resort: a replica is ready, and none came in time. The client never sees the former.
+inline constexpr std::string_view
+    k_ask_again_answer = "HTTP/1.1 425 Too Early\r\nx-gridctl-wait: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    k_given_up_answer = "HTTP/1.1 504 Gateway Timeout\r\nx-gridctl-wait: 1\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 enum class ServerState : std::uint8_t {
   out,    // no way leads to it
@@ -39,7 +43,7 @@ struct ServerLine {
   std::uint64_t answer_ms = 0;  // mean of the last 1,024 requests
   [[nodiscard]] bool is_up() const { return status.starts_with("UP"); }
 };
-// Of `show stat`. What is not understood is left out.
+// The answer to `show stat` as lines; a line that is not understood is left out.
 [[nodiscard]] std::vector<ServerLine> parse_stats(std::string_view csv);
 // Commands after which the servers are as wanted (by replica, from 1 on); empty when they are. `trusted`: servers that were up
 // when HAProxy ended.

@@ -12,6 +12,7 @@
 #include "control/serve/balancer.hpp"
 #include "control/serve/gateway_files.hpp"
 #include "control/serve/replica_way.hpp"
+#include "control/serve/waiting_room.hpp"
 #include "os/log.hpp"
 #include "os/process.hpp"
 #include "registry/registry.hpp"
@@ -26,7 +27,7 @@ constexpr Duration k_enter_patience = std::chrono::seconds{10};
 constexpr unsigned k_logins = 8;  // at once: those of dead hosts take their time
 constexpr std::uint16_t k_port_least = 1024;  // lower ones are for root
 
-// What the registry says of the service.
+// The service as the registry has it.
 struct ReplicaSeen {
   std::optional<ReplicaPlace> place;
   bool leaves = false;  // it is being stopped or moved: no new requests
@@ -79,13 +80,14 @@ Result<os::Listener> listen_for(const job::Service& service, const GatewayFiles&
 class Gateway {
  public:
   Gateway(registry::Registry registry, ControllerId controller, const Paths& paths, registry::Job leader, GatewayFiles files,
-          os::Listener listener, os::Path program)
+          os::Listener listener, os::Listener waiting, os::Path program)
       : registry_(std::move(registry)),
         network_(loop_, clock_, paths, std::move(controller)),
         leader_(std::move(leader)),
         files_(std::move(files)),
         listener_(std::move(listener)),
         balancer_(clock_, std::move(program), *leader_.spec.service, leader_.spec.twins, listener_.fd.get()),
+        waiting_(loop_, clock_, std::move(waiting)),
         logins_(k_logins),
         looks_(1) {
     const auto enter = [this](const ReplicaPlace& place) {
@@ -93,6 +95,8 @@ class Gateway {
     };
     for (int replica = 1; replica <= leader_.spec.twins; ++replica)
       ways_.push_back(std::make_unique<ReplicaWay>(loop_, clock_, logins_, enter, server_socket(replica), leader_.spec.service->port));
+    for (std::size_t i = 0; i < ways_.size(); ++i)
+      ways_[i]->on_refused = [this, name = server_name(static_cast<int>(i) + 1)] { balancer_.distrust(name); };
     leaves_.resize(ways_.size());
   }
 
@@ -114,6 +118,7 @@ class Gateway {
       wanted.push_back(!ways_[i]->is_open() ? ServerState::out : leaves_[i] ? ServerState::drain : ServerState::ready);
     }
     balancer_.keep(wanted);
+    waiting_.tick(balancer_.any_up());
     publish();
     look();
   }
@@ -163,6 +168,7 @@ class Gateway {
   const GatewayFiles files_;
   const os::Listener listener_;
   Balancer balancer_;
+  WaitingRoom waiting_;
   std::vector<std::unique_ptr<ReplicaWay>> ways_;
   std::vector<bool> leaves_;
   GatewayInfo told_;
@@ -203,8 +209,9 @@ Result<void> run_gateway(const os::Path& state_directory, const JobId& service) 
   std::filesystem::current_path(files.folder);  // paths of sockets are short there
   os::ignore_broken_pipes();
   os::log(os::LogLevel::info, "serves " + leader.spec.name + " at port " + std::to_string(listener.port));
-  const auto gateway =
-      std::make_unique<Gateway>(std::move(registry), controller, paths, std::move(leader), files, std::move(listener), *program);
+  TRY_ASSIGN(os::Listener waiting, os::listen_at(os::Path(k_wait_socket)));
+  const auto gateway = std::make_unique<Gateway>(std::move(registry), controller, paths, std::move(leader), files,
+                                                 std::move(listener), std::move(waiting), *program);
   gateway->run();
   os::log(os::LogLevel::info, "the gateway ends");
   std::quick_exit(0);  // threads may still be waiting for a dead host; HAProxy ends with us

@@ -83,7 +83,13 @@ void ReplicaWay::take_in() {
     transfer::StreamEnds ends;
     ends.source = *std::move(socket);
     ends.duplex = true;
-    call_->streams().open(open, std::move(ends), {});
+    transfer::StreamEvents events;
+    const auto answered = std::make_shared<bool>(false);
+    events.answered = [answered](const wire::StreamAnswer&) { *answered = true; };
+    events.closed = [this, answered](const wire::StreamEnd& end) {
+      if (end.error && !*answered && listener_ && on_refused) on_refused();
+    };
+    call_->streams().open(open, std::move(ends), std::move(events));
   }
 }
 

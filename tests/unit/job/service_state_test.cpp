@@ -29,6 +29,15 @@ TEST(ServiceState, AServerThatEndsIsStartedAgainWhateverItsExitCode) {
   EXPECT_TRUE(job.recorded("server_ended"));
 }
 
+TEST(ServiceState, TheStoredStateKnowsThatItIsAService) {
+  Driver job(service_spec());
+  job.run_on("ada");
+  const Result<State> again = parse_state(to_json(job.state));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, job.state);
+  EXPECT_TRUE(again->policy.endless);
+}
+
 TEST(ServiceState, AServerThatNeverRunsForLongIsNotPaidForEver) {
   Driver job(service_spec());
   for (int run = 1; run <= 3; ++run) {
