@@ -95,6 +95,7 @@ void ReplicaWay::take_in() {
 
 void ReplicaWay::drop(const std::string& why) {
   trouble_ = why;
+  if (call_ != nullptr && on_refused) on_refused();  // before HAProxy meets a closed door
   accepts_.reset();
   listener_.reset();
   if (call_ == nullptr) return;

@@ -29,7 +29,7 @@ class ReplicaWay {
   using Enter = std::function<Result<std::unique_ptr<AgentChannel>>(const ReplicaPlace&)>;
   ReplicaWay(os::Loop& loop, os::Clock& clock, os::Pool& pool, Enter enter, std::string socket, std::uint16_t port);
 
-  // Nobody listens at the replica's port: its program has gone.
+  // Nobody answers at the replica's port: its program has gone, or the way to it.
   std::function<void()> on_refused;
   // nullopt: it runs nowhere.
   void follow(std::optional<ReplicaPlace> place);
