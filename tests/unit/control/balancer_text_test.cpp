@@ -65,11 +65,11 @@ TEST(BalancerText, HaproxyTakesTheConfiguration) {
   ASSERT_TRUE(os::write_file_atomically(folder.path() / "hold.lua", hold_script()));
   for (const bool bare : {false, true}) {
     if (bare) service = {};
-    // A descriptor cannot be checked: a port of its own stands for it.
+    // A descriptor cannot be checked: a socket stands for it.
     std::string text = balancer_config(service, 3, 7);
     EXPECT_THAT(text, HasSubstr("server r3 unix@r3.sock"));
     EXPECT_EQ(text.find("path_beg /v1/") == std::string::npos, bare);
-    text.replace(text.find("fd@7"), 4, "127.0.0.1:0");
+    text.replace(text.find("fd@7"), 4, "unix@front.sock");
     ASSERT_TRUE(os::write_file_atomically(folder.path() / "haproxy.cfg", text));
     os::RunOptions options;
     options.directory = folder.path();
