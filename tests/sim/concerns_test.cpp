@@ -302,7 +302,7 @@ TEST(Spares, HaveTheCheckpointThatWasSavedJustBeforeTheLoss) {
   for (Nanos later{}; later < 5 * k_s; later += k_s) {
     Options o = gangs(4);
     o.save_every += later;
-    EXPECT_THAT(placed_after_a_loss(o), testing::HasSubstr("its newest checkpoint lies ready")) << later / k_s;
+    EXPECT_THAT(placed_after_a_loss(o), ::testing::HasSubstr("its newest checkpoint lies ready")) << later / k_s;
   }
 }
 
@@ -310,7 +310,7 @@ TEST(Spares, HaveTheCheckpointThatWasSavedJustBeforeTheLoss) {
 TEST(Spares, TakeThePlaceAlsoWithAnEarlierCheckpoint) {
   Options o = gangs(4);
   o.transfer_time = 50 * k_s;
-  EXPECT_THAT(placed_after_a_loss(o), testing::HasSubstr("an earlier checkpoint lies ready"));
+  EXPECT_THAT(placed_after_a_loss(o), ::testing::HasSubstr("an earlier checkpoint lies ready"));
 }
 
 // Small jobs end one by one, and the next of them fits at once where the gang needs all hosts.
