@@ -11,8 +11,8 @@ import unittest
 import grid
 
 LOSING = grid.LONG or grid.FRAMEWORKS  # all targets lose a host
-STEPS = 60  # of 50 ms
-STEPS_TO_LOSE_A_HOST = 1000  # a gang's first checkpoint is there after 25 s
+STEPS = 60  # of 0.1 s; fewer, once they go on from a checkpoint
+STEPS_TO_LOSE_A_HOST = 1500  # a gang's first checkpoint is there after 25 s, and its host is given up after a minute
 GPU = "NVIDIA H100 80GB HBM3"
 STARTED = re.compile(r"started rank=(\d+) world=(\d+) local=(\d+)$", re.MULTILINE)
 TINY = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
@@ -28,10 +28,11 @@ print(f"started rank={rank} world={os.environ['WORLD_SIZE']} local={os.environ['
 print("arguments", *sys.argv[1:], flush=True)
 path = os.path.join(folder, "state")
 step = int(open(path).read()) if os.path.exists(path) else 0
-print(f"from step {step}", flush=True)
-last = int(os.environ["STEPS"])
+if rank == 0:
+    print(f"from step {step}", flush=True)
+last, pace = int(os.environ["STEPS"]), 0.1 if step == 0 else 0.002
 for step in range(step + 1, last + 1):
-    time.sleep(0.05)
+    time.sleep(pace)
     if rank == 0:
         with open(path + ".new", "w") as file:
             file.write(str(step))
@@ -113,13 +114,14 @@ class Emitted(grid.Case):
             return  # the template's program does not say so
         for attempt in job.attempts():
             output = job.logs("--attempt", str(attempt["number"]))
+            if "started" not in output and attempt != job.attempts()[-1]:
+                continue  # its members found their link too slow
             ranks = sorted(tuple(map(int, found)) for found in STARTED.findall(output))
             self.assertEqual(ranks, [(0, 4, 0), (1, 4, 1), (2, 4, 0), (3, 4, 1)], job.evidence())
 
     def end(self, target):
         job = self.submit(self.emit(target), STEPS)
         job.wait_success(deadline=120)
-        self.assertEqual(len(job.attempts()), 1, job.evidence())
         self.assert_each_rank_once(job, target)
         self.assertIn("done at step", job.logs(), job.evidence())
 

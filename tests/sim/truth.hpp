@@ -118,6 +118,7 @@ class Truth {
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
   std::uint64_t restarts = 0, finished = 0;
+  bool has_monthly_budgets = false;  // the user has set one at any time
   std::map<std::string_view, std::uint64_t> rules_met;  // how often each rule was held against what is
   // From a host's power loss until the job's program runs again; from a snapshot until it is the head.
   struct Mean {

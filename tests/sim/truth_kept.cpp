@@ -237,10 +237,9 @@ void Truth::limit_ends(const Payload& payload, const std::string& limit) {
   ++rules_met["W8"];
   const job::Spec& own = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
   const job::Spec& spec = world_.jobs[static_cast<std::size_t>(family(payload.job))].spec;
-  const bool months = std::ranges::any_of(world_.options.faults, [](const Fault& one) { return one.kind == FaultKind::month_budget; });
   const bool has = limit == "budget"         ? spec.budget_total.has_value()
                    : limit == "max_duration" ? own.max_duration.has_value()
-                   : limit == "month_budget" ? months || world_.healed
+                   : limit == "month_budget" ? has_monthly_budgets
                                              : own.deadline && own.deadline->hard;
   if (!has) throw Violation("W8", name(payload) + " is ended at a limit that it does not have: " + limit);
   // An attempt that was given up has run until that was known.

@@ -185,6 +185,7 @@ void Laptop::user_prices(int host, double usd_per_hour) {
 
 void Laptop::user_budgets(const std::string& owner, double usd_month) {
   if (!can_command()) return;
+  world_.truth->has_monthly_budgets = true;
   if (backend_->save_budget({owner, usd_month})) records_.others_wrote();
 }
 
