@@ -69,7 +69,7 @@ class Outputs(grid.Case):
                        outputs=[{"from": "logs/", "sync": "10s"}])
         job.wait_attempt(1)
         host = job.host()
-        time.sleep(14)  # one interval, and the answer
+        time.sleep(26)  # two intervals, and the answer of a machine under load
         self.grid.kill(host)
         try:
             saved = self.pull(job, "synced")["logs/steps.csv"]
