@@ -5,8 +5,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 namespace gridctl::os {
@@ -34,6 +37,22 @@ Result<Listener> listen_local(std::uint16_t port) {
   }
   ::getsockname(listener.fd.get(), raw, &size);
   listener.port = ntohs(address.sin_port);
+  return listener;
+}
+
+Result<Listener> listen_at(const Path& socket_path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& text = socket_path.native();
+  if (text.size() >= sizeof address.sun_path)
+    return make_error(Code::io, "the path of the socket " + text + " is too long");
+  std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
+  Listener listener{Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), 0};
+  if (!listener.fd.valid()) return errno_error(errno, "cannot make a socket");
+  ::unlink(text.c_str());
+  if (::bind(listener.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener.fd.get(), k_backlog) != 0)
+    return errno_error(errno, "cannot listen at " + text);
   return listener;
 }
 

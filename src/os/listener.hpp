@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP port of this machine for its own programs, on 127.0.0.1.
+// A TCP port of this machine for its own programs, on 127.0.0.1, or a socket in a directory.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ struct Listener {
 };
 // 0: a port that is free. `exists` if another program has it.
 [[nodiscard]] Result<Listener> listen_local(std::uint16_t port);
+// A socket of AF_UNIX; what lies at the path is replaced. Who may connect is decided by the directory's mode.
+[[nodiscard]] Result<Listener> listen_at(const Path& socket_path);
 // The next connection that waits; non-blocking, as the socket that is returned.
 [[nodiscard]] std::optional<Fd> accept_local(const Listener& listener);
 // The peer sees the end of what we send on the socket; its own bytes still come.

@@ -16,7 +16,6 @@ constexpr std::size_t k_way_room = 128 * 1024;            // bytes ahead of a wo
 constexpr std::uint64_t k_growth_max = 64ull << 20;       // of all windows of a conversation together
 constexpr std::uint64_t k_credit_max = 1ull << 40;        // more than this no honest peer grants
 constexpr Duration k_beat = std::chrono::milliseconds{250};
-constexpr Duration k_rare_beat = std::chrono::seconds{5};  // of a conversation that moves nothing
 constexpr std::size_t k_writes_per_turn = 8;               // then other streams get their turn
 
 Error broken(const char* what) { return make_error(Code::protocol_violation, std::string("the peer ") + what); }
@@ -329,7 +328,7 @@ Result<void> StreamHub::take_end(const wire::Frame& frame) {
 
 void StreamHub::keep_time() {
   const BootTime now = clock_.boot();
-  if (now - pinged_ < (moved_ && !ping_out_ ? k_beat : k_rare_beat)) return;
+  if (now - pinged_ < (moved_ && !ping_out_ ? k_beat : rare_beat_)) return;
   moved_ = false;
   ping_out_ = true;
   pinged_ = now;

@@ -83,6 +83,8 @@ class StreamHub {
     return found == streams_.end() || (!found->second.queued && found->second.credit > 0);
   }
   [[nodiscard]] const wire::RoundTrip& path() const { return path_; }
+  // Asks the peer for a sign of life at least so often, also while nothing moves.
+  void ask_every(Duration period) { rare_beat_ = period; }
   // Since the peer was last heard.
   [[nodiscard]] Duration silence() const { return clock_.boot() - heard_; }
 
@@ -128,6 +130,7 @@ class StreamHub {
   BootTime heard_, pinged_{};
   bool moved_ = false;     // data came or went since the last ping
   bool ping_out_ = false;  // and was not answered yet
+  Duration rare_beat_ = std::chrono::seconds{5};  // while nothing moves
   os::Loop::Timer timer_;
 };
 
