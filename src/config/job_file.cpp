@@ -21,7 +21,6 @@ struct Unsupported {
   std::string_view key, why;
 };
 constexpr Unsupported k_unsupported[] = {
-    {"service", "services are not supported yet"},
     {"pool", "pools are not supported yet"},
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
@@ -339,6 +338,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   read(read_workload(root, job.spec.workload));
   read(read_launcher(root, job.spec.launcher));
   read(read_tasks(root, context, job));
+  read(read_service(root, context, job.spec));
   if (!errors.empty()) return all_errors(file_name, std::move(errors));
   TRY(apply_overrides(context, job));
   job.warnings = std::move(source.warnings);

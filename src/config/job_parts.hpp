@@ -35,6 +35,9 @@ namespace gridctl::config {
 // tasks.cpp. `tasks` and `finally`.
 [[nodiscard]] Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job);
 
+// service.cpp. After ports, policies and gang.
+[[nodiscard]] Result<void> read_service(const Fields& root, const Context& context, job::Spec& spec);
+
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 

@@ -9,8 +9,8 @@
 namespace gridctl::job {
 
 namespace {
-constexpr int k_format = 3;  // raised when an older gridctl would misread a Spec
-constexpr int k_format_with_tasks = 3, k_format_with_variants = 2;
+constexpr int k_format = 4;  // raised when an older gridctl would misread a Spec
+constexpr int k_format_with_service = 4, k_format_with_tasks = 3, k_format_with_variants = 2;
 constexpr int k_format_without_variants = 1;
 constexpr Names<Optimize, Optimize::reliability> k_optimize_names{"cost", "time", "reliability"};
 
@@ -77,6 +77,7 @@ void fields(R& r, Of<R, RecoveryPolicy>& m) {
   add_choice(r, "tell_hangs", m.hangs, Hangs::restart, Hangs::tell);
   add_choice(r, "replace_stragglers", m.stragglers, Stragglers::tell, Stragglers::replace);
   r("only_trusted", m.only_trusted).unless("exact_required", m.exact_required, false);
+  r.unless("endless", m.endless, false);
 }
 
 template <class R>
@@ -119,8 +120,21 @@ void fields(R& r, Of<R, Tasks>& m) {
 }
 
 template <class R>
+void fields(R& r, Of<R, Service>& m) {
+  r("port", m.port)("path", m.path)("initial_delay_ms", m.initial_delay)("every_ms", m.every);
+  r("timeout_ms", m.timeout)("drain_ms", m.drain)("retry_post", m.retry_post)("keys_file", m.keys_file);
+  r.unless("version", m.version, 1)
+      .unless("replicas_min", m.replicas_min, 0)
+      .unless("scale_concurrency", m.scale_concurrency, 0.0);
+  r.added("up_after_ms", m.up_after).added("down_after_ms", m.down_after);
+}
+
+template <class R>
 void fields(R& r, Of<R, Spec>& m) {
-  int format = m.tasks ? k_format_with_tasks : m.variants.empty() ? k_format_without_variants : k_format_with_variants;
+  int format = m.service            ? k_format_with_service
+               : m.tasks            ? k_format_with_tasks
+               : m.variants.empty() ? k_format_without_variants
+                                    : k_format_with_variants;
   r.must("format", format).check(format <= k_format, "was written by a newer gridctl");
   r.must("name", m.name)
       .must("run", m.run)("resources", m.resources)("num_nodes", m.num_nodes)("gang", m.gang)("image", m.image);
@@ -132,7 +146,7 @@ void fields(R& r, Of<R, Spec>& m) {
   r("priority", m.priority)("owner", m.owner)("workload", m.workload);
   r.word("launcher", m.launcher, launcher_name, parse_launcher);
   r.null_or("budget_total", m.budget_total).null_or("max_duration_ms", m.max_duration).null_or("deadline", m.deadline);
-  r("replicas", m.twins)("replica_of", m.twin_of).maybe("bag", m.tasks);
+  r("replicas", m.twins)("replica_of", m.twin_of).maybe("bag", m.tasks).maybe("service", m.service);
 }
 
 WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {

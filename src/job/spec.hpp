@@ -16,6 +16,7 @@
 #include "job/keep.hpp"
 #include "job/launcher.hpp"
 #include "job/outputs.hpp"
+#include "job/service.hpp"
 #include "job/tasks.hpp"
 #include "job/variant.hpp"
 #include "job/workload.hpp"
@@ -80,6 +81,7 @@ struct RecoveryPolicy {
   // What lent hosts have saved is loaded only in containers or on other lent hosts (restore_from: trusted).
   bool only_trusted = false;
   bool exact_required = false;  // a drill fails unless the restored job continues exactly (exact: required)
+  bool endless = false;         // it is a service: however its program ends, the program is started again
   bool operator==(const RecoveryPolicy&) const = default;
 };
 
@@ -151,8 +153,9 @@ struct Spec {
   std::optional<Duration> max_duration;  // of running, in all attempts together
   std::optional<Deadline> deadline;
   int twins = 1;  // of the whole job, at once and on different machines; the first result counts. 1..k_twins_max
-  JobId twin_of;  // the job that it is a twin of, or a further worker of; empty: it is a job of its own
-  std::optional<Tasks> tasks{};  // it is a bag: `run` is run for each of its tasks
+  JobId twin_of;  // the job that it is a twin, a further worker or a further replica of; empty: a job of its own
+  std::optional<Tasks> tasks{};      // it is a bag: `run` is run for each of its tasks
+  std::optional<Service> service{};  // it is a service with `twins` replicas
   bool operator==(const Spec&) const = default;
 };
 

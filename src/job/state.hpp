@@ -231,8 +231,7 @@ struct State {
   int start_failures_in_row = 0;     // hosts that could not even start it, without a start between
   bool recovering = false;           // an attempt was lost and its successor does not run yet
   std::optional<Duration> cancel;    // requested, with this grace
-  std::string limit;                 // the limit that asked for it, a machine word: "budget"; empty: the user
-  std::string limit_text;            // for people
+  std::string limit, limit_text;     // the limit that asked for it, a machine word: "budget"; empty: the user
   double failures_max = 0;           // per hour: hosts that fail more often are too risky for its deadline; 0 = none
   bool late = false;                 // its deadline has passed, and that was told
   std::string overtaken{};           // it has a result without its own attempt, for people; empty: it has not
@@ -243,6 +242,7 @@ struct State {
   std::vector<Setback> setbacks{};        // what failed again and again, and how long its hosts are left alone
   int gone_back = 0;                      // how often to an earlier checkpoint, since one was saved: the last suspects
   bool late_directory = false;            // the program makes its checkpoint directory itself
+  Readiness ready{};                      // of a service's replica
   SavedList saved{};
   bool operator==(const State&) const = default;
 
@@ -315,9 +315,7 @@ struct HostLost {
   int rank = 0;
 };
 // A drill: its host, alive and well, is to be treated as lost.
-struct Drilled {
-  Epoch epoch;
-};
+struct Drilled { Epoch epoch; };
 struct Collected {
   Epoch epoch;
   std::string problem;
@@ -401,7 +399,8 @@ using Event =
     std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing,
                  PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, Hung,
                  LimitReached, TwinSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
-                 MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
+                 MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten, ServerReady,
+                 ServerReplaced>;
 struct TimedEvent {
   WallTime at;  // for stamps only
   Event what;

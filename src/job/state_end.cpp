@@ -37,6 +37,12 @@ bool is_unexplained_kill(const End& end) {
   return (end.kind == EndKind::signalled || end.kind == EndKind::vanished) && is_outside_signal(end.signal);
 }
 
+// The program's own end, as far as is known.
+bool is_own(const End& end) {
+  return end.kind == EndKind::exited || end.kind == EndKind::oom || end.kind == EndKind::hung ||
+         end.kind == EndKind::signalled || end.kind == EndKind::vanished;
+}
+
 // Where the member ran that was the cause.
 const HostName& culprit(const Attempt& attempt, const End& end) {
   const Member* member = attempt.member(end.rank);
@@ -68,15 +74,14 @@ End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
   return cause ? *cause : *attempt.lead().end;
 }
 
-// Why another try would end in the same way; empty: it may not.
+}  // namespace
+
 std::string never_works(const End& end) {
   if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
   if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
   if (end.said.advice == Advice::stop) return "another attempt would end in the same way";
   return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
 }
-
-}  // namespace
 
 std::string in_words(const End& end) {
   std::string text;
@@ -234,10 +239,11 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   const bool lost = end.kind == EndKind::host_lost;
   // Only an end by our own order is the move's: what ended by itself just before is judged as ever.
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent);
-  const bool cancelled = s().cancel.has_value() && !end.success();
-  const std::string row_state = end.success() ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
+  const bool succeeded = end.success() && !s().policy.endless;
+  const bool cancelled = s().cancel.has_value() && !succeeded;
+  const std::string row_state = succeeded ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
-  if (end.success()) {
+  if (succeeded) {
     done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
     return;
   }
@@ -251,6 +257,8 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   };
   if (listed(s().policy.fail_on)) {
     done(JobState::failed, end.exit_code, "exit_code", in_words(end) + " ends the job (recovery.on_exit.fail)");
+  } else if (s().policy.endless && is_own(end)) {
+    serve_again(attempt, end);
   } else if (listed(s().policy.restart_on)) {
     wait("restart_requested", in_words(end) + " asks for a restart (recovery.on_exit.restart)");
   } else if (end.kind == EndKind::oom) {
@@ -356,11 +364,12 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
       end.said.advice == Advice::blame_host)
     avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
-  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt))
+  const bool ends = !s().ready.proven;  // a service whose replicas were ready goes on: hosts are to blame
+  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt) && ends)
     return done(JobState::failed, std::nullopt, "start_failed",
                 "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
                     host.value + ": " + end.detail);
-  if (image && ++s().start_failures_in_row >= k_image_failures_max)
+  if (image && ++s().start_failures_in_row >= k_image_failures_max && ends)
     return done(JobState::failed, std::nullopt, "image_failed", in_words(end));
   record("recovering", "starting again: " + in_words(end), attempt.epoch, host);
   wait(std::string(end_kind_name(end.kind)), in_words(end) + " (" + host.value + ")");

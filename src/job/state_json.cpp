@@ -131,11 +131,17 @@ void fields(R& r, Of<R, Expected>& m) {
 }
 
 template <class R>
+void fields(R& r, Of<R, Readiness>& m) {
+  r("epoch", m.epoch)("proven", m.proven);
+}
+
+template <class R>
 void fields(R& r, Of<R, State>& m) {
   r("id", m.id);
   r.object("policy", [&](R& policy) {
     policy("lost_after_ns", m.policy.lost_after)("max_failures", m.policy.max_failures);
     policy("restart_on", m.policy.restart_on)("fail_on", m.policy.fail_on)("lease_ns", m.policy.lease);
+    policy.unless("endless", m.policy.endless, false);
   });
   r("at", m.phase)("reason", m.reason)("reason_text", m.reason_text)("epoch", m.epoch)("attempts", m.attempts);
   r("head", m.head).null_or("restore", m.restore)("failures", m.failures)("restarts_in_row", m.restarts_in_row);
@@ -145,6 +151,7 @@ void fields(R& r, Of<R, State>& m) {
   r.added("late", m.late).added("overtaken", m.overtaken).maybe("expected", m.expected);
   r.added("suspects", m.suspects).added("proven", m.proven).added("gone_back", m.gone_back);
   r.added("setbacks", m.setbacks).added("late_directory", m.late_directory);
+  r.unless("ready", m.ready, Readiness{});
   std::optional<std::string> by;
   if (m.overtaken_by != Overtaken::twin) by = overtaken_name(m.overtaken_by);
   r.maybe("overtaken_by", by);

@@ -19,6 +19,8 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 inline constexpr int k_barren_max = 3;  // attempts in a row without a checkpoint: then another host is preferred
 
 [[nodiscard]] std::string in_words(const End& end);
+// Why another try would end in the same way; empty: it may not.
+[[nodiscard]] std::string never_works(const End& end);
 
 // One step under construction: the new state and what is to be recorded.
 class Stepper {
@@ -52,6 +54,8 @@ class Stepper {
   void operator()(const ResumeRequested& event);
   void operator()(const CleanedUp& event);
   void operator()(const HostForgotten& event);
+  void operator()(const ServerReady& event);
+  void operator()(const ServerReplaced& event);
 
   void record(std::string kind, std::string text, Epoch epoch = {}, HostName host = {}) {
     out_.records.push_back({std::move(kind), std::move(text), epoch, std::move(host)});
@@ -90,6 +94,7 @@ class Stepper {
   void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
   void charge(const Attempt& attempt, const End& end);
   void begin_anew(const Attempt& attempt, const End& end);
+  void serve_again(const Attempt& attempt, const End& end);
   // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
   bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);

@@ -38,6 +38,7 @@ struct Registry::Impl {
 
   [[nodiscard]] Result<job::State> load_machine(const JobId& id);
   // Within a transaction of the caller: the state with its projections, records and attempt rows.
+  [[nodiscard]] Result<void> save_inputs(const JobId& id, const std::vector<Input>& inputs);
   [[nodiscard]] Result<void> save_step(const JobId& id, const job::Step& step, WallTime at);
   [[nodiscard]] Result<void> save_record(const JobId& id, WallTime at, AttemptNumber attempt,
                                          const job::Record& record);

@@ -148,6 +148,14 @@ Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, W
   return {};
 }
 
+Result<void> Registry::Impl::save_inputs(const JobId& id, const std::vector<Input>& inputs) {
+  for (const Input& input : inputs) {
+    db::Statement insert = db.prepare("INSERT INTO inputs(job, role, target, root, bytes) VALUES(?,?,?,?,?)");
+    TRY(insert.bind(id.value, input.role, input.target, to_hex(input.root), input.bytes).run());
+  }
+  return {};
+}
+
 Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallTime at,
                                    const std::vector<Input>& inputs) {
   job::Step step = job::submitted(id, spec, at);
@@ -158,10 +166,7 @@ Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallT
         "recoveries, submitted_ms, owner) VALUES(?,?,?,'','','','',?,0,0,1,0,?,?)");
     TRY(insert.bind(id.value, spec.name, job::to_json(spec), describe(spec.resources), at.ms, spec.owner).run());
   }
-  for (const Input& input : inputs) {
-    db::Statement insert = impl_->db.prepare("INSERT INTO inputs(job, role, target, root, bytes) VALUES(?,?,?,?,?)");
-    TRY(insert.bind(id.value, input.role, input.target, to_hex(input.root), input.bytes).run());
-  }
+  TRY(impl_->save_inputs(id, inputs));
   TRY(impl_->save_step(id, step, at));
   TRY(transaction.commit());
   return step;
@@ -193,6 +198,21 @@ Result<job::Step> Registry::apply(const JobId& id, const job::TimedEvent& event)
                   step.state.price_per_hour() - state.price_per_hour())
             .run());
   }
+  TRY(transaction.commit());
+  return step;
+}
+
+Result<job::Step> Registry::replace(const JobId& id, const job::Spec& spec, const std::vector<Input>& inputs,
+                                    const job::TimedEvent& event) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  job::Step step = job::step(state, event);
+  TRY(impl_->db.prepare("UPDATE jobs SET spec = ?, resources = ? WHERE id = ?")
+          .bind(job::to_json(spec), describe(spec.resources), id.value)
+          .run());
+  TRY(impl_->db.prepare("DELETE FROM inputs WHERE job = ?").bind(id.value).run());
+  TRY(impl_->save_inputs(id, inputs));
+  TRY(impl_->save_step(id, step, event.at));
   TRY(transaction.commit());
   return step;
 }

@@ -163,6 +163,11 @@ void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoide
 // Nothing is promised of checkpoints that nobody has seen.
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
   const std::string where = others == 1 ? std::string("the other suitable host") : "one of " + std::to_string(others) + " other hosts";
+  if (spec.service && others == 0) return {2, "if it dies, its requests wait: no other host is suitable now"};
+  if (spec.service)
+    return spec.twins > 1
+               ? Tolerance{4, "if it dies, the other replicas answer, and another one is started on " + where}
+               : Tolerance{3, "if it dies, requests wait until the service runs on " + where};
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
     return {1, "if it dies, the job starts over: it takes no checkpoints"};
   if (!known.task.resumes && !known.drilled)

@@ -38,16 +38,18 @@ std::vector<std::string> explain(const TwinPlan& plan, const job::Spec& spec, co
     lines.push_back("standby: its newest checkpoint is kept ready on " + own.runners_up.front().host.value +
                     ", which costs transfer and disk, no GPU and no money until it takes over");
   if (plan.wanted <= 1 || plan.placements.empty()) return lines;
+  const std::string kind = spec.service ? "replica " : "twin ";
   for (std::size_t i = 1; i < plan.placements.size(); ++i)
-    lines.push_back("twin " + std::to_string(i + 1) + " of " + std::to_string(plan.wanted) + " on " +
+    lines.push_back(kind + std::to_string(i + 1) + " of " + std::to_string(plan.wanted) + " on " +
                     plan.placements[i].host.value + ": " + plan.placements[i].reason);
   if (!plan.missing.empty())
-    lines.push_back("twin " + std::to_string(plan.placements.size() + 1) + " of " + std::to_string(plan.wanted) +
+    lines.push_back(kind + std::to_string(plan.placements.size() + 1) + " of " + std::to_string(plan.wanted) +
                     " would wait: " + plan.missing);
   const double all = price_of(plan), one = plan.placements.front().price_per_hour;
-  std::string text = std::to_string(plan.placements.size()) + " twins at once cost " + price_text(all) + " together";
+  std::string text = std::to_string(plan.placements.size()) +
+                     (spec.service ? " replicas cost " : " twins at once cost ") + price_text(all) + " together";
   if (one > 0) text += formatted(", %.1f times what one costs", all / one);
-  lines.push_back(text + "; the first to finish ends the others");
+  lines.push_back(spec.service ? text : text + "; the first to finish ends the others");
   return lines;
 }
 

@@ -73,6 +73,7 @@ State filled(Phase phase) {
   s.setbacks = {{{"ada"}, Cause::host, 31, WallTime{7000}, "it starts nothing"}, {{"bob"}, Cause::killed, 32, WallTime{7001}, "signal 9"}};
   s.gone_back = 24;
   s.late_directory = true;
+  s.ready = {Epoch{25}, true};
   return s;
 }
 

@@ -101,7 +101,7 @@ TEST(Spec, IgnoresKeysItDoesNotKnowAndFillsMissingOnes) {
 TEST(Spec, RefusesWhatIsNotItsOwnWithStateUnreadable) {
   for (const char* text :
        {"", "null", "[]", "{}", "{\"name\":1}", R"({"format":1,"name":"a","run":7})",
-        R"({"format":4,"name":"a","run":"x"})", R"({"format":1,"name":"a","run":"x","envs":{"A":1}})",
+        R"({"format":5,"name":"a","run":"x"})", R"({"format":1,"name":"a","run":"x","envs":{"A":1}})",
         R"({"format":1,"name":"a","run":"x","resources":{"gpus":[{"vendor":"voodoo"}]}})",
         R"({"format":1,"name":"a","run":"x","workload":{"class":"bound"}})",
         R"({"format":1,"name":"a","run":"x","workload":{"step_ms":"soon"}})", "{\"name\":\"a\""}) {
@@ -109,6 +109,15 @@ TEST(Spec, RefusesWhatIsNotItsOwnWithStateUnreadable) {
     ASSERT_FALSE(spec) << text;
     EXPECT_EQ(spec.error().code, Code::state_unreadable) << text;
   }
+}
+
+TEST(Spec, OnlyServicesNeedAGridctlThatKnowsThem) {
+  Spec spec;
+  spec.name = "a";
+  spec.run = "x";
+  EXPECT_NE(to_json(spec).find(R"("format":1)"), std::string::npos);
+  spec.service.emplace().port = 1;
+  EXPECT_NE(to_json(spec).find(R"("format":4)"), std::string::npos);
 }
 
 TEST(Spec, NeverFailsToSerialiseInvalidUtf8) {

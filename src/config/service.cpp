@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `service`: replicas behind one address, in gridctl's words and in SkyServe's.
+#include <algorithm>
+
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "config/job_parts.hpp"
+
+namespace gridctl::config {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr std::size_t k_prefixes_max = 64, k_prefix_max = 1024;
+constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
+
+// Keys that mean something which is not built yet, and what to write instead.
+struct Later {
+  std::string_view key, instead;
+};
+constexpr Later k_later[] = {
+    {"tls", "is not built yet: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+};
+
+bool is_plain_path(std::string_view text) {
+  return text.starts_with('/') && text.size() <= k_prefix_max && std::ranges::all_of(text, [](char c) {
+           return c > ' ' && c < 127 && c != '"' && c != '\'' && c != '\\' && c != '#';
+         });
+}
+
+Result<void> read_seconds(const Fields& fields, std::string_view key, Duration most, Duration& into) {
+  int seconds = 0;
+  TRY(fields.integer(key, 1, static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(most).count()),
+                     seconds));
+  if (seconds > 0) into = std::chrono::seconds{seconds};
+  return {};
+}
+
+// A path alone, or a mapping.
+Result<void> read_probe(const Fields& service, std::string_view key, job::Service& into) {
+  const Node* node = service.find(key);
+  if (node == nullptr) return {};
+  if (node->kind != Node::Kind::map) {
+    TRY(service.text(key, into.path));
+  } else {
+    TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *node, service.path(key),
+                                                 {"path", "command", "initial_delay", "every", "timeout", "post_data",
+                                                  "headers", "initial_delay_seconds", "timeout_seconds"}));
+    if (fields.find("command") != nullptr)
+      return fields.error(
+          "command",
+          "is not built yet: write 'path: /health', or leave the probe out, and every answer to GET / counts");
+    if (fields.find("post_data") != nullptr)
+      return fields.error("post_data",
+                          "is not built yet: write the path of a GET request, such as 'path: /health' or '/v1/models'");
+    if (fields.find("headers") != nullptr)
+      return fields.error("headers",
+                          "is not built yet: write a path that answers without them, such as 'path: /health'");
+    TRY(fields.text("path", into.path));
+    TRY(fields.duration("initial_delay", 1s, 24h, into.initial_delay));
+    TRY(fields.duration("every", 100ms, 5min, into.every));
+    TRY(fields.duration("timeout", 100ms, 5min, into.timeout));
+    TRY(read_seconds(fields, "initial_delay_seconds", 24h, into.initial_delay));
+    TRY(read_seconds(fields, "timeout_seconds", 5min, into.timeout));
+  }
+  if (!into.path.empty() && !is_plain_path(into.path))
+    return service.error(key, "expected a path that begins with '/', such as /health");
+  return {};
+}
+
+constexpr double k_usual_concurrency = 8;
+
+// A number, or a range such as 1..6.
+Result<void> read_replicas(const Fields& service, job::Service& into, int& twins) {
+  const Node* node = service.find("replicas");
+  const std::size_t dots = node == nullptr ? std::string::npos : node->text.find("..");
+  if (dots == std::string::npos) {
+    TRY(service.integer("replicas", 1, job::k_twins_max, twins));
+  } else {
+    const auto least = parse_number<int>(trim(node->text.substr(0, dots))),
+               most = parse_number<int>(trim(node->text.substr(dots + 2)));
+    if (least == 0)
+      return service.error("replicas",
+                           "a service without replicas is not built yet: write a range from 1 on, such as 1..4");
+    if (!least || !most || *least < 1 || *most < *least || *most > job::k_twins_max)
+      return service.expected("replicas", "a number from 1 to 8, or a range such as 1..4");
+    twins = *most;
+    into.replicas_min = *least;
+  }
+  const Node* policy = service.find("replica_policy");
+  if (policy == nullptr) return {};
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(service.source(), *policy, "service.replica_policy",
+                          {"min_replicas", "max_replicas", "target_qps_per_replica", "upscale_delay_seconds",
+                           "downscale_delay_seconds", "base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"}));
+  int least = 1;
+  TRY(fields.integer("min_replicas", 1, job::k_twins_max, least));
+  twins = least;
+  TRY(fields.integer("max_replicas", least, job::k_twins_max, twins));
+  if (twins != least) into.replicas_min = least;
+  TRY(read_seconds(fields, "upscale_delay_seconds", 24h, into.up_after));
+  TRY(read_seconds(fields, "downscale_delay_seconds", 24h, into.down_after));
+  fields.ignore("target_qps_per_replica", twins == least
+                                              ? "the number of replicas is fixed"
+                                              : "the number follows the requests under way: service.scale.concurrency");
+  for (const char* key : {"base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"})
+    fields.ignore(key, "every host that fits may get a replica");
+  return {};
+}
+
+// The number of replicas follows this when it is a range.
+Result<void> read_scale(const Fields& service, job::Service& into) {
+  into.scale_concurrency = into.replicas_min > 0 ? k_usual_concurrency : 0;
+  const Node* scale = service.find("scale");
+  if (scale == nullptr) return {};
+  TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *scale, "service.scale",
+                                               {"concurrency", "requests_per_second", "up_after", "down_after"}));
+  if (into.replicas_min == 0) return service.error("scale", "needs a range: write 'replicas: 1..4'");
+  if (fields.find("requests_per_second") != nullptr)
+    return fields.error("requests_per_second",
+                        "is not built yet: write 'concurrency: 8', the requests under way per replica");
+  int concurrency = 0;
+  TRY(fields.integer("concurrency", 1, 100'000, concurrency));
+  if (concurrency > 0) into.scale_concurrency = concurrency;
+  TRY(fields.duration("up_after", 1s, 24h, into.up_after));
+  return fields.duration("down_after", 1s, 24h, into.down_after);
+}
+
+// `port` here, else the one port of `ports` or of `resources.ports`.
+Result<void> read_port(const Fields& service, const job::Spec& spec, job::Service& into) {
+  int port = 0;
+  TRY(service.integer(service.find("ports") != nullptr ? "ports" : "port", 1, 65535, port));
+  const auto declared = spec.envs.find("GRIDCTL_FORWARD_PORTS");
+  if (port == 0 && declared != spec.envs.end() && declared->second.find(',') == std::string::npos) {
+    TRY_ASSIGN(port, parse_integer(declared->second, 1, 65535));
+  }
+  if (port == 0) return service.error("port", "missing: the port that the program listens on, such as 'port: 8000'");
+  into.port = static_cast<std::uint16_t>(port);
+  return {};
+}
+
+Result<void> read_auth(const Fields& service, const Context& context, std::string& keys_file) {
+  const Node* auth = service.find("auth");
+  if (auth == nullptr || auth->text == "false") return {};
+  TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *auth, "service.auth", {"keys"}));
+  TRY(fields.text("keys", keys_file));
+  if (keys_file.empty()) return fields.error("keys", "missing: a file with one key on each line");
+  keys_file = resolve_path(keys_file, context);
+  return {};
+}
+
+Result<void> read_fixed(const Fields& service, std::string_view key, std::string_view only,
+                        const std::string& instead) {
+  std::string word;
+  TRY(service.text(key, word));
+  return word.empty() || word == only ? Result<void>{} : service.error(key, instead);
+}
+
+// Keys of other parts of the file that mean nothing, or something else, beside `service`.
+Result<void> check_beside(const Fields& root, const job::Spec& spec) {
+  if (spec.num_nodes > 1)
+    return root.error("num_nodes", "each replica of a service has one host; give the number with 'service.replicas'");
+  if (root.find("tasks") != nullptr) return root.error("tasks", "a service has no tasks");
+  if (root.find("replication") != nullptr) return root.error("replication", "give the number with 'service.replicas'");
+  if (root.find("deadline") != nullptr)
+    return root.error("deadline", "a service has no end: stop it with gridctl service stop");
+  return {};
+}
+}  // namespace
+
+Result<void> read_service(const Fields& root, const Context& context, job::Spec& spec) {
+  const Node* node = root.find("service");
+  if (node == nullptr) return {};
+  job::Service service;
+  if (node->kind == Node::Kind::scalar) return root.expected("service", "a mapping such as {port: 8000, replicas: 2}");
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(root.source(), *node, "service",
+                          {"port", "ports", "probe", "readiness_probe", "replicas", "replica_policy", "scale",
+                           "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls",
+                           "auto_restart", "autoscaling_decision_interval", "controller_resources", "controller"}));
+  for (const Later& later : k_later)
+    if (fields.find(later.key) != nullptr) return fields.error(later.key, std::string(later.instead));
+  TRY(check_beside(root, spec));
+  for (const char* key :
+       {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
+    fields.ignore(key, "it is SkyServe's own: requests go to the replica with the fewest under way");
+  TRY(read_port(fields, spec, service));
+  TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", service));
+  TRY(read_replicas(fields, service, spec.twins));
+  TRY(read_scale(fields, service));
+  TRY(fields.words("retry_post", service.retry_post));
+  if (service.retry_post.size() > k_prefixes_max || !std::ranges::all_of(service.retry_post, is_plain_path))
+    return fields.expected("retry_post", "beginnings of paths such as [/v1/], at most 64");
+  TRY(fields.duration("drain", 0s, 24h, service.drain));
+  TRY(read_fixed(fields, "affinity", "none",
+                 "is not built yet: leave it out, and each request goes to the replica with the fewest under way"));
+  TRY(read_fixed(fields, "gateway", "here", "is not built yet: write 'gateway: here', the machine that runs gridctl"));
+  TRY(read_auth(fields, context, service.keys_file));
+  const std::string port = std::to_string(service.port);
+  std::string& ports = spec.envs["GRIDCTL_FORWARD_PORTS"];
+  if (("," + ports + ",").find("," + port + ",") == std::string::npos) ports += (ports.empty() ? "" : ",") + port;
+  const Node* recovery = root.find("recovery");
+  const auto says = [&](std::string_view key) {
+    return recovery != nullptr && std::ranges::any_of(recovery->keys, [&](const Key& one) { return one.text == key; });
+  };
+  if (!says("lost_after")) spec.recovery.lost_after = k_service_lost_after;
+  if (!says("max_failures")) spec.recovery.max_failures = job::k_service_failures;
+  spec.recovery.endless = true;
+  if (root.find("checkpoint") == nullptr) spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  spec.service = std::move(service);
+  return {};
+}
+
+}  // namespace gridctl::config

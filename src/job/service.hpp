@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A service as its user describes it: programs that listen on one port of their host, behind one address. How many
+// there are stands in Spec::twins. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::job {
+
+inline constexpr int k_service_failures = 10;  // short runs in a row before a replica counts as broken, by default
+
+struct Service {
+  std::uint16_t port = 0;  // on 127.0.0.1 of the replica's host
+  std::string path;        // that the probe asks for with GET; empty: any answer to "/" will do
+  Duration initial_delay = std::chrono::minutes{20};  // a replica may need so long until it is ready
+  Duration every = std::chrono::seconds{1};           // of the probe
+  Duration timeout = std::chrono::seconds{2};         // for its answer
+  Duration drain = std::chrono::seconds{60};          // that requests under way get to finish
+  std::vector<std::string> retry_post{};              // beginnings of paths whose POST requests may run twice
+  std::string keys_file{};       // absolute path here: a key on each line; empty: everybody may ask
+  int version = 1;               // of the file; `service apply` makes a higher one
+  int replicas_min = 0;          // Spec::twins is the most; 0: the number is fixed
+  double scale_concurrency = 0;  // requests under way per replica that are aimed at; 0: the number is fixed
+  Duration up_after = std::chrono::seconds{15}, down_after = std::chrono::minutes{10};  // of more, or less, than that
+  bool operator==(const Service&) const = default;
+};
+
+// A replica's state: whether its server was ever ready.
+struct Readiness {
+  Epoch epoch{};        // of the newest attempt whose server was ready
+  bool proven = false;  // some replica of the service was ready: the program can serve
+  bool operator==(const Readiness&) const = default;
+};
+// Its gateway saw the server ready in this epoch; or (epoch 0) that of another replica of the service.
+struct ServerReady {
+  Epoch epoch;
+};
+// A new version replaces what the replica runs: the attempt is stopped, and the next one runs that.
+struct ServerReplaced {
+  Epoch epoch;
+};
+inline constexpr std::string_view k_for_update = "updated";  // why such an attempt is stopped
+
+}  // namespace gridctl::job
