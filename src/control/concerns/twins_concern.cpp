@@ -7,12 +7,11 @@
 
 #include "control/concerns/table.hpp"
 #include "control/follow/limits.hpp"
+#include "job/twin.hpp"
 
 namespace gridctl::control {
 
 namespace {
-
-constexpr std::size_t k_name_max = 63;
 
 std::string in_words(const registry::JobRow& twin) {
   return "twin " + twin.name + " (" + twin.id.value + ")";
@@ -20,20 +19,6 @@ std::string in_words(const registry::JobRow& twin) {
 
 bool goes_on(const job::State& state) {
   return !std::holds_alternative<job::Done>(state.phase) && !state.cancel && state.overtaken.empty();
-}
-
-// It spends the leader's budget, and is stopped with it. What is copied elsewhere is the leader's.
-job::Spec twin_spec(const TrackedJob& leader, int number) {
-  job::Spec spec = leader.spec();
-  const std::string ending = "-r" + std::to_string(number);
-  spec.name = spec.name.substr(0, k_name_max - ending.size()) + ending;
-  spec.twins = 1;
-  spec.twin_of = leader.id();
-  spec.checkpoint.copies = 1;
-  spec.budget_total.reset();
-  spec.max_duration.reset();
-  if (spec.deadline) spec.deadline = job::Deadline{job::moment_of(*spec.deadline, leader.row.submitted_at), {}, false};
-  return spec;
 }
 
 class TwinsConcern : public Concern {
@@ -59,8 +44,9 @@ class TwinsConcern : public Concern {
   // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
-    if (spec.tasks || (spec.twins <= 1 && spec.twin_of.value.empty())) return;
+    if (spec.tasks || (spec.twins <= 1 && spec.twin_of.value.empty() && !spec.service)) return;
     const JobId& group = spec.twin_of.value.empty() ? asking.id() : spec.twin_of;
+    if (spec.service) keep_from_taken_ports(group, spec, question);
     if (const std::string over = why_over(asking, group); !over.empty())
       for (sched::HostFacts& facts : question.hosts) facts.apart = over;
     for (const auto& [id, job] : controls_.book.all()) {
@@ -70,12 +56,30 @@ class TwinsConcern : public Concern {
         if (there == nullptr) continue;
         for (sched::HostFacts& facts : question.hosts)
           if (controls_.fleet.same_provider(*controls_.fleet.find(facts.name), *there))
-            if (facts.apart.empty()) facts.apart = "another twin is there: " + id;
+            if (facts.apart.empty())
+              facts.apart = std::string(spec.service ? "another replica" : "another twin") + " is there: " + id;
       }
     }
   }
 
  private:
+  // Plain processes share the ports of their host: one's server must not answer the other's requests.
+  void keep_from_taken_ports(const JobId& group, const job::Spec& spec, Question& question) const {
+    if (!spec.image.empty()) return;
+    for (const auto& [id, job] : controls_.book.placed()) {
+      const job::Spec& its = job->spec();
+      if (!its.service || !its.image.empty() || its.service->port != spec.service->port || job->id() == group ||
+          its.twin_of == group)
+        continue;
+      for (const HostName& name : controls_.placement.hosts_of(*job))
+        for (sched::HostFacts& facts : question.hosts)
+          if (const FleetHost* there = controls_.fleet.find(name);
+              there != nullptr && controls_.fleet.same_provider(*controls_.fleet.find(facts.name), *there) &&
+              facts.apart.empty())
+            facts.apart = "service " + its.name + " has port " + std::to_string(its.service->port) + " there";
+    }
+  }
+
   // The registry is asked: the book forgets who is done before the next tick. Empty: there is no result yet.
   [[nodiscard]] std::string why_over(const TrackedJob& asking, const JobId& group) const {
     const Result<registry::Job> leader = controls_.world.records.job(group);
@@ -94,6 +98,7 @@ class TwinsConcern : public Concern {
   // Makes those that are missing, and looks whether one is done.
   void keep(TrackedJob& leader) {
     std::set<std::string>& seen = seen_[leader.id().value];
+    const int wanted = wanted_of(leader);
     for (int number = 2; number <= leader.spec().twins; ++number) {
       const JobId id = registry::twin_id(leader.id(), number);
       if (const TrackedJob* followed = controls_.book.find(id); followed != nullptr && followed->goes_on()) {
@@ -102,11 +107,12 @@ class TwinsConcern : public Concern {
       }
       const Result<registry::Job> row = controls_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a twin");
+      if (number > wanted) continue;
       if (!row) {
         if (const Result<void> made = make(leader, number); !made) report(made.error(), "while making a twin");
       } else if (row->state == job::JobState::succeeded) {
         return take_result(leader, *row);
-      } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {
+      } else if (job::is_final(row->state) && (row->machine.limit == k_limit_leader || row->machine.limit == k_limit_scale)) {
         if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a twin");
       } else if (job::is_final(row->state) && seen.erase(id.value) > 0) {
         controls_.book.note(
@@ -116,19 +122,26 @@ class TwinsConcern : public Concern {
     }
   }
 
+  // The gateway of a service says how many. Further replicas are drained and ended by the daemon's gateways.
+  static int wanted_of(const TrackedJob& leader) {
+    const job::Spec& spec = leader.spec();
+    if (!spec.service || spec.service->replicas_min == 0) return spec.twins;
+    return std::clamp(leader.replicas_wanted, spec.service->replicas_min, spec.twins);
+  }
+
   Result<void> make(const TrackedJob& leader, int number) {
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     const JobId id = registry::twin_id(leader.id(), number);
     TRY(share_secrets(leader.id(), id, leader.spec().secrets));
-    const job::Spec spec = twin_spec(leader, number);
+    const job::Spec spec = job::twin_spec(leader.spec(), leader.id(), leader.row.submitted_at, number);
     TRY(controls_.world.records.submit(id, spec, controls_.world.clock.wall(), inputs));
     controls_.book.refresh_soon();
     controls_.book.note(leader.id(),
-                     {"replica",
-                      "twin " + std::to_string(number) + " of " + std::to_string(leader.spec().twins) + " is " +
-                          spec.name + " (" + id.value + ")",
-                      {},
-                      {}});
+                        {"replica",
+                         std::string(spec.service ? "replica " : "twin ") + std::to_string(number) + " of " +
+                             std::to_string(leader.spec().twins) + " is " + spec.name + " (" + id.value + ")",
+                         {},
+                         {}});
     return {};
   }
 

@@ -27,6 +27,7 @@ class Controller : private FleetListener, private JobListener {
   [[nodiscard]] bool is_idle() const { return book_.is_idle(); }
   [[nodiscard]] bool has_work() { return book_.has_work(); }
   [[nodiscard]] Fleet& fleet() { return fleet_; }
+  [[nodiscard]] JobBook& book() { return book_; }
   [[nodiscard]] const JobBook& book() const { return book_; }
   // At the end of the daemon: what was observed of hosts must not be lost.
   void save();

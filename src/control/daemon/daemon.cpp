@@ -11,6 +11,7 @@
 #include "control/copies/copier.hpp"
 #include "control/copies/housekeeping.hpp"
 #include "control/daemon/controller.hpp"
+#include "control/daemon/gateways.hpp"
 #include "control/daemon/gpu_rechecks.hpp"
 #include "control/daemon/host_rescans.hpp"
 #include "control/follow/job_files.hpp"
@@ -167,6 +168,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
   TRY(jobs.start());
   const HostCare care(loop, run, clock, registry, controller, meter, jobs);
+  const Gateways gateways(run, clock, jobs.book(), paths);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});

@@ -69,13 +69,18 @@ Result<UserUnit> unit_of(const os::Path& state_directory) {
 std::string unit_text(const os::Path& program, const os::Path& state_directory) {
   const os::Path state = std::filesystem::absolute(state_directory).lexically_normal();
   return "[Unit]\n"
-         "Description=gridctl follows the jobs of " + state.string() + "\n"
+         "Description=gridctl follows the jobs of " +
+         state.string() +
+         "\n"
          "Documentation=man:gridctl-daemon(1)\n"
          "\n"
          "[Service]\n"
-         "ExecStart=" + quoted(program.string()) + " daemon run --state " + quoted(state.string()) + "\n"
+         "ExecStart=" +
+         quoted(program.string()) + " daemon run --state " + quoted(state.string()) +
+         "\n"
          "Restart=on-failure\n"
          "RestartSec=5\n"
+         "KillMode=process\n"  // gateways of services go on
          "\n"
          "[Install]\n"
          "WantedBy=default.target\n";

@@ -21,6 +21,7 @@ struct TrackedJob {
   bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
   // Since when its current attempt is paused in place, as its host told.
   std::optional<WallTime> paused{};
+  int replicas_wanted = 0;  // of a service whose number of replicas changes; 0: nobody has said yet
   bool aside = false;  // paused for a job of higher priority, or about to be
   std::set<std::uint64_t> unfetched{};  // epochs of which hosts still have results of tasks: they are not cleaned up
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done

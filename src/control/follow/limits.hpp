@@ -18,6 +18,8 @@ namespace gridctl::control {
 
 inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a twin was stopped
 
+inline constexpr std::string_view k_limit_scale = "scaled_down";    // why a replica was stopped: fewer will do
+
 // Of a job's file, what has to be watched while it runs.
 struct JobLimits {
   std::optional<double> budget;     // USD

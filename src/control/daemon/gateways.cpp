@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/daemon/gateways.hpp"
+
+#include <vector>
+
+#include "control/fleet/fleet.hpp"
+#include "control/follow/limits.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_gateway_look = std::chrono::milliseconds{500};
+constexpr Duration k_gateway_again = std::chrono::seconds{2};  // after a start, which may have come to nothing
+}  // namespace
+
+Gateways::Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, Paths paths)
+    : clock_(clock), jobs_(jobs), paths_(std::move(paths)) {
+  timer_ = run.every(k_gateway_look, [this] { tick(); });
+}
+
+void Gateways::tick() {
+  std::vector<JobId> services;
+  for (const auto& [id, job] : jobs_.all())
+    if (job->spec().service && job->spec().twin_of.value.empty() && job->in<job::Done>() == nullptr)
+      services.push_back(job->id());
+  for (const JobId& id : services) {
+    const GatewayFiles files = gateway_files(paths_, id);
+    if (!gateway_lives(files)) start(id);
+    else if (const TrackedJob* leader = jobs_.find(id)) tell(id, job::Spec(leader->spec()), files);
+  }
+}
+
+void Gateways::tell(const JobId& service, const job::Spec& spec, const GatewayFiles& files) {
+  const std::optional<GatewayInfo> info = read_gateway(files);
+  if (!info) return;
+  std::vector<JobId> replicas;
+  bool proven = false;
+  for (int number = 1; number <= static_cast<int>(info->replicas.size()); ++number) {
+    const JobId id = number == 1 ? service : registry::twin_id(service, number);
+    const ReplicaTold& told = info->replicas[static_cast<std::size_t>(number) - 1];
+    const TrackedJob* const replica = jobs_.find(id);
+    if (replica == nullptr || !replica->goes_on()) continue;
+    if (told.ready && replica->in<job::Running>() != nullptr && replica->state().epoch == told.epoch &&
+        replica->state().ready.epoch != told.epoch)
+      jobs_.apply(id, job::ServerReady{told.epoch});
+    if (told.late && replica->state().epoch == told.epoch && replica->in<job::Running>() != nullptr)
+      jobs_.apply(id, job::Hung{told.epoch, "its server did not pass its probe for " +
+                                                format_duration(patience_with_server(*spec.service, told.ready))});
+    if (const TrackedJob* const after = jobs_.find(id)) proven = proven || after->state().ready.proven;
+    replicas.push_back(id);
+  }
+  if (spec.service->replicas_min > 0 && info->wanted > 0) scale(service, spec, files, *info);
+  if (!proven) return;
+  for (const JobId& id : replicas)
+    if (const TrackedJob* const one = jobs_.find(id); one != nullptr && !one->state().ready.proven)
+      jobs_.apply(id, job::ServerReady{});
+}
+
+// The replicas with the highest numbers leave: they finish their requests, and end.
+void Gateways::scale(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info) {
+  TrackedJob* const leader = jobs_.find(service);
+  if (leader == nullptr) return;
+  if (leader->replicas_wanted != info.wanted) {
+    if (leader->replicas_wanted != 0)
+      jobs_.note(service,
+                 {"scaled", "the requests under way ask for " + std::to_string(info.wanted) + " replicas", {}, {}});
+    leader->replicas_wanted = info.wanted;
+  }
+  for (int number = 2; number <= spec.twins; ++number) {
+    const JobId id = registry::twin_id(service, number);
+    const TrackedJob* const replica = jobs_.find(id);
+    if (number <= info.wanted || replica == nullptr || !replica->goes_on()) {
+      leaving_.erase(id.value);
+      continue;
+    }
+    const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
+    if (const Result<void> told = let_leave(files, number, clock_.wall()); !told)
+      return report(told.error(), "while a replica leaves");
+    const auto slot = static_cast<std::size_t>(number) - 1;
+    const bool runs = replica->in<job::Running>() != nullptr;
+    const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;
+    if (runs && !is_drained && now - since < spec.service->drain) continue;
+    jobs_.apply(id, job::LimitReached{std::string(k_limit_scale), "fewer replicas will do", job::k_limit_grace});
+  }
+}
+
+void Gateways::start(const JobId& service) {
+  const BootTime now = clock_.boot();
+  const auto [last, first] = started_.try_emplace(service.value, now);
+  if (!first && now - last->second < k_gateway_again) return;
+  last->second = now;
+  const Result<os::Path> self = os::executable_path();
+  os::SpawnOptions options;
+  options.detach = true;
+  options.new_session = true;
+  const Result<int> pid =
+      self ? os::spawn({self->string(), "__gateway", service.value, "--state", paths_.root.string()}, options)
+           : Result<int>(self.error());
+  if (!pid) report(pid.error(), "while starting the gateway of a service");
+}
+
+}  // namespace gridctl::control

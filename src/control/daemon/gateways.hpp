@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sees to it that each service has its gateway, a process that outlives this daemon, and tells the replicas' state
+// machines what the gateway sees: which servers are ready, and which never are.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "control/follow/job_book.hpp"
+#include "control/reach/paths.hpp"
+#include "control/serve/gateway_files.hpp"
+#include "os/clock.hpp"
+#include "os/executor.hpp"
+
+namespace gridctl::control {
+
+class Gateways {
+ public:
+  Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, Paths paths);
+
+ private:
+  void tick();
+  void start(const JobId& service);
+  void scale(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info);
+  void tell(const JobId& service, const job::Spec& spec, const GatewayFiles& files);
+
+  os::Clock& clock_;
+  JobBook& jobs_;
+  const Paths paths_;
+  std::map<std::string, BootTime> leaving_;  // replicas that are too many, since when
+  std::map<std::string, BootTime> started_;  // by service: a gateway takes a moment until it can be seen
+  os::Executor::Timer timer_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// HAProxy as a child of the gateway: kept running, and its servers kept as they should be. Its working directory is
+// ours.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "control/serve/balancer_text.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::control {
+
+// The program, or an error that names the package.
+[[nodiscard]] Result<os::Path> find_balancer();
+// One command, or several with ';' between them, to the HAProxy of this folder.
+[[nodiscard]] Result<std::string> ask_balancer(const os::Path& socket, const std::string& command, os::Clock& clock);
+
+class Balancer {
+ public:
+  // `listen_fd` stays open here: clients that come while HAProxy is started again wait in the socket's queue.
+  Balancer(os::Clock& clock, os::Path program, job::Service service, int replicas, int listen_fd);
+  Balancer(const Balancer&) = delete;
+  Balancer& operator=(const Balancer&) = delete;
+  ~Balancer();
+
+  // Starts it when it does not run, and makes its servers as wanted. `refuses`: new requests are refused.
+  void keep(std::span<const ServerState> wanted, bool refuses);
+  // The server gets no more requests until its probes pass again.
+  void distrust(const std::string& server);
+  // A replica gets requests.
+  [[nodiscard]] bool any_up() const;
+  [[nodiscard]] bool is_up(int replica) const;
+  [[nodiscard]] bool is_drained(int replica) const;  // it gets no requests, and has none
+  [[nodiscard]] std::uint64_t under_way() const;     // requests of all replicas, and those that wait for one
+  [[nodiscard]] const std::vector<ServerLine>& lines() const { return lines_; }
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why it does not run; empty: it does
+
+ private:
+  [[nodiscard]] Result<void> write_files();
+  [[nodiscard]] const ServerLine* line(const std::string& name) const;  // or nullptr
+  void start(BootTime now);
+  void ended(BootTime now);
+
+  os::Clock& clock_;
+  const os::Path program_;
+  const job::Service service_;
+  const int replicas_, listen_fd_;
+  const bool has_exporter_;
+  int pid_ = -1;
+  BootTime started_{}, not_before_{};
+  Duration pause_{};
+  std::vector<ServerLine> lines_;
+  std::set<std::string> trusted_;  // were up when it ended
+  std::string trouble_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/serve/gateway_files.hpp"
+
+#include "base/numbers.hpp"
+#include "base/record.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr std::uint64_t k_info_max = 64 * 1024;  // bytes
+}
+
+template <class R>
+void fields(R& r, Of<R, ReplicaTold>& m) {
+  r("epoch", m.epoch)("ready", m.ready)("late", m.late).unless("drained", m.drained, false);
+}
+
+template <class R>
+void fields(R& r, Of<R, GatewayInfo>& m) {
+  r("pid", m.pid)("port", m.port)("trouble", m.trouble)("version", m.version)("replicas", m.replicas)("wanted",
+                                                                                                      m.wanted);
+}
+
+GatewayFiles gateway_files(const Paths& paths, const JobId& service) {
+  return {paths.root / "services" / service.value};
+}
+
+std::string gateway_url(const GatewayInfo& info) { return "http://127.0.0.1:" + std::to_string(info.port); }
+
+Result<void> save_gateway(const GatewayFiles& files, const GatewayInfo& info) {
+  return os::write_file_atomically(files.info(), write_record(info));
+}
+
+std::optional<GatewayInfo> read_gateway(const GatewayFiles& files) {
+  const Result<std::string> text = os::read_file(files.info(), k_info_max);
+  if (!text) return std::nullopt;
+  Result<GatewayInfo> info =
+      read_record<GatewayInfo>(*text, "the gateway's file", k_lenient_rules, Code::state_unreadable);
+  return info ? std::optional(*std::move(info)) : std::nullopt;
+}
+
+Result<void> let_leave(const GatewayFiles& files, int replica, WallTime now) {
+  const std::int64_t until = now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(k_leave).count();
+  return os::write_file_atomically(files.leave(replica), std::to_string(until));
+}
+
+bool leaves_now(const GatewayFiles& files, int replica, WallTime now) {
+  if (!os::exists(files.leave(replica))) return false;
+  const Result<std::string> text = os::read_file(files.leave(replica), k_info_max);
+  return text && now.ms < parse_number<std::int64_t>(*text).value_or(0);
+}
+
+bool gateway_lives(const GatewayFiles& files) {
+  if (!os::exists(files.lock())) return false;
+  const auto lock = os::FileLock::try_acquire(files.lock());
+  return lock && !*lock;
+}
+
+}  // namespace gridctl::control

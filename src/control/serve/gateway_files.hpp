@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a gateway keeps in the state directory, for the daemon and for commands.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "control/reach/paths.hpp"
+#include "control/serve/readiness.hpp"
+#include "job/spec.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::control {
+
+struct GatewayFiles {
+  os::Path folder;
+  [[nodiscard]] os::Path lock() const { return folder / "gateway.lock"; }  // held while it lives
+  [[nodiscard]] os::Path info() const { return folder / "gateway.json"; }
+  [[nodiscard]] os::Path log() const { return folder / "gateway.log"; }
+  [[nodiscard]] os::Path leave(int replica) const { return folder / ("leave-" + std::to_string(replica)); }
+};
+// Besides the replicas that the file asks for, a service may have one more while it is updated.
+[[nodiscard]] inline int slots_of(const job::Spec& spec) { return spec.twins + 1; }
+// The replica gets no new requests for k_leave from now on; who wants more says it again. Thus one whose command has
+// died gets requests again.
+inline constexpr Duration k_leave = std::chrono::seconds{5};
+[[nodiscard]] Result<void> let_leave(const GatewayFiles& files, int replica, WallTime now);
+[[nodiscard]] bool leaves_now(const GatewayFiles& files, int replica, WallTime now);
+[[nodiscard]] GatewayFiles gateway_files(const Paths& paths, const JobId& service);
+
+struct GatewayInfo {
+  int pid = 0;
+  std::uint16_t port = 0;
+  std::string trouble{};  // why nothing is answered, for people; empty: nothing is wrong
+  std::string version{};  // of the gridctl that it is; empty: unknown
+  std::vector<ReplicaTold> replicas{};
+  int wanted = 0;  // replicas, by the requests that are under way; 0: the gateway does not say
+  bool operator==(const GatewayInfo&) const = default;
+};
+[[nodiscard]] std::string gateway_url(const GatewayInfo& info);
+[[nodiscard]] Result<void> save_gateway(const GatewayFiles& files, const GatewayInfo& info);
+// nullopt: none was ever there.
+[[nodiscard]] std::optional<GatewayInfo> read_gateway(const GatewayFiles& files);
+// Somebody holds the lock.
+[[nodiscard]] bool gateway_lives(const GatewayFiles& files);
+
+}  // namespace gridctl::control

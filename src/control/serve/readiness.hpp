@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the server of a replica gets ready in time, as its gateway sees it. Pure.
+#pragma once
+
+#include "base/ids.hpp"
+#include "job/service.hpp"
+
+namespace gridctl::control {
+
+// A verdict on the attempt that a replica has; the daemon acts on it.
+struct ReplicaTold {
+  Epoch epoch{};         // 0: it has none
+  bool ready = false;    // its server was ready at some time
+  bool late = false;     // it has not been ready for too long
+  bool drained = false;  // it gets no new requests, and has none under way
+  bool operator==(const ReplicaTold&) const = default;
+};
+
+// How long a server that was ready may fail its probe before it is started anew. A server that was never ready has
+// `initial_delay`.
+[[nodiscard]] Duration patience_with_server(const job::Service& service, bool was_ready);
+
+class ReadyClock {
+ public:
+  // Time counts only while the replica's host answers: a network that is down is not the server's fault.
+  void see(Epoch epoch, bool reachable, bool up, Duration passed, const job::Service& service);
+  void drained(bool is) { told_.drained = is; }
+  [[nodiscard]] const ReplicaTold& told() const { return told_; }
+
+ private:
+  ReplicaTold told_;
+  Duration unready_{};
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/serve/scaler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_mean_of = std::chrono::minutes{1};
+constexpr Duration k_between_samples = std::chrono::milliseconds{200};
+}  // namespace
+
+Scaler::Scaler(const job::Service& service, int replicas_max, int before)
+    : service_(service),
+      most_(replicas_max),
+      wanted_(service.replicas_min == 0
+                  ? replicas_max
+                  : std::clamp(before, std::min(service.replicas_min, replicas_max), replicas_max)) {}
+
+// The mean of the last minute, or of as long as it takes to be sure that more are needed.
+int Scaler::asked_for() const {
+  const double mean = samples_.empty() ? 0 : sum_ / static_cast<double>(samples_.size());
+  return std::clamp(static_cast<int>(std::ceil(mean / service_.scale_concurrency - 1e-9)), service_.replicas_min,
+                    most_);
+}
+
+void Scaler::see(BootTime now, std::uint64_t under_way) {
+  if (service_.replicas_min == 0 || service_.scale_concurrency <= 0) return;
+  if (!samples_.empty() && now - samples_.back().at < k_between_samples) return;
+  samples_.push_back({now, static_cast<double>(under_way)});
+  sum_ += samples_.back().under_way;
+  const Duration window = std::min<Duration>(k_mean_of, std::max<Duration>(service_.up_after, k_between_samples));
+  while (now - samples_.front().at > window) {
+    sum_ -= samples_.front().under_way;
+    samples_.pop_front();
+  }
+  const int asked = asked_for();
+  const bool busy = asked > wanted_, calm = asked < wanted_;
+  if (busy && !std::exchange(busy_, true)) busy_since_ = now;
+  if (calm && !std::exchange(calm_, true)) calm_since_ = now;
+  busy_ = busy;
+  calm_ = calm;
+  if (busy_ && now - busy_since_ >= service_.up_after) {
+    wanted_ = asked;
+    busy_ = false;
+  } else if (calm_ && now - calm_since_ >= service_.down_after) {
+    --wanted_;  // one at a time: a load that comes back finds most of them
+    calm_ = false;
+  }
+}
+
+}  // namespace gridctl::control
