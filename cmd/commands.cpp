@@ -40,6 +40,12 @@ std::span<const Command* const> all_commands() {
                                              &k_job_pause,
                                              &k_job_resume,
                                              &k_job_drill,
+                                             &k_service_ls,
+                                             &k_service_show,
+                                             &k_service_url,
+                                             &k_service_logs,
+                                             &k_service_apply,
+                                             &k_service_stop,
                                              &k_template_ls,
                                              &k_template_show,
                                              &k_template_new,
@@ -76,7 +82,8 @@ std::span<const Command* const> all_commands() {
                                              &k_completions,
                                              &k_version,
                                              &k_docs,
-                                             &k_complete};
+                                             &k_complete,
+                                             &k_gateway};
   return k_all;
 }
 
@@ -97,6 +104,7 @@ std::span<const NounText> nouns() {
       {"init", "register hosts that ssh knows, and try one job on them"},
       {"provider", "hosts that run jobs"},
       {"job", "what runs on them"},
+      {"service", "programs that answer requests, behind one address"},
       {"template", "distributed trainings to begin with"},
       {"checkpoint", "what a job continues from"},
       {"store", "copies of checkpoints in other places"},

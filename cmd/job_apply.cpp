@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/job_changes.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
@@ -16,33 +14,6 @@ namespace {
 constexpr Example k_examples[] = {{"Make sure that the job of a file runs, or has run", "gridctl job apply train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr int k_exits[] = {2, 3, 4, 5, 7, 9};
-
-// Keys of the job file whose values differ.
-std::vector<std::string> changed_keys(const job::Spec& before, const job::Spec& after) {
-  const auto one = nlohmann::json::parse(job::to_json(before)), other = nlohmann::json::parse(job::to_json(after));
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : other.items())
-    if (key != "deadline" && one.value(key, nlohmann::json()) != value) keys.push_back(key);
-  for (const auto& [key, value] : one.items())
-    if (!other.contains(key)) keys.push_back(key);
-  return keys;
-}
-
-// Inputs whose content differs from that with which the job was submitted.
-std::vector<std::string> changed_inputs(const std::vector<registry::Input>& before,
-                                        const std::vector<registry::Input>& after) {
-  std::vector<std::string> roles;
-  for (const registry::Input& input : after) {
-    const bool same = std::ranges::any_of(before, [&](const registry::Input& old) {
-      return old.role == input.role && old.target == input.target && old.root == input.root;
-    });
-    if (!same)
-      roles.push_back(input.role == "workdir" ? "the working directory"
-                      : input.role == "mount" ? "the files for " + input.target
-                                              : "the image archive");
-  }
-  return roles;
-}
 
 Result<int> submit(Context& context, const Parsed& parsed) {
   Parsed words = parsed;
@@ -63,8 +34,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return submit(context, parsed);
   TRY_ASSIGN(const std::vector<registry::Input> inputs, store_inputs(context, file.spec));
   TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(job.id));
-  std::vector<std::string> changed = changed_keys(job.spec, file.spec);
-  for (std::string& role : changed_inputs(before, inputs)) changed.push_back(std::move(role));
+  const std::vector<std::string> changed = changes_of(job.spec, before, file.spec, inputs);
   if (!changed.empty() && job::is_final(job.state)) return submit(context, parsed);
   if (!changed.empty())
     return make_error(Code::exists,

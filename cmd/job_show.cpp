@@ -73,9 +73,10 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
     facts.add("hosts", std::to_string(attempt->members.size()) + " of " + job::nodes_text(job.spec));
   else if (job::is_elastic(job.spec)) facts.add("hosts", job::nodes_text(job.spec));
   facts.add("resources", job.resources);
+  const std::string part = job.spec.tasks ? "worker" : job.spec.service ? "replica" : "twin";
   for (const registry::JobRow& twin : twins)
-    if (!job.spec.tasks || !job::is_final(twin.state)) facts.add(job.spec.tasks ? "worker" : "twin", twin_text(twin));
-  facts.add(job.spec.tasks ? "worker of" : "twin of", job.spec.twin_of.value);
+    if (!job.spec.tasks || !job::is_final(twin.state)) facts.add(part, twin_text(twin));
+  facts.add(part + " of", job.spec.twin_of.value);
   facts.add("owner", job.spec.owner);
   if (job.spec.priority != 0) facts.add("priority", std::to_string(job.spec.priority));
   facts.add("image", job.spec.image);

@@ -23,6 +23,7 @@
 #include "control/daemon/daemon.hpp"
 #include "control/daemon/user_unit.hpp"
 #include "control/fleet/host_facts.hpp"
+#include "control/serve/balancer.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
 #include "sched/twins.hpp"
@@ -315,6 +316,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     context.note("warning: " + sanitize(doubt));
   if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);
   TRY(check_submittable(known, job.spec, prospect));
+  if (job.spec.service) TRY(control::find_balancer());
   const sched::Decision& decision = prospect.decision;
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
@@ -335,7 +337,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach")) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)
                                     : job.spec.name + " " + id.value);
-    context.note("follow it: gridctl job watch " + id.value);
+    context.note((job.spec.service ? "see its replicas: gridctl service show " : "follow it: gridctl job watch ") +
+                 id.value);
     offer_service(context);
     return 0;
   }

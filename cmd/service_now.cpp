@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/service_now.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "control/serve/balancer.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::cmd {
+
+std::string ReplicaNow::words() const {
+  if (is_ready()) return told->status == "UP" ? "ready" : "ready, one probe failed";
+  if (job.state != job::JobState::running) return "not running";
+  if (!told) return "the gateway does not answer";
+  if (told->status.starts_with("MAINT")) return "no way to it yet";
+  if (told->status.starts_with("DRAIN")) return "finishes its requests";
+  return told->probe.empty() || told->probe == "INI" ? "not probed yet" : "not ready, the probe says " + told->probe;
+}
+
+std::string ServiceNow::url() const { return gateway && gateway->port != 0 ? control::gateway_url(*gateway) : ""; }
+
+int ServiceNow::wanted() const {
+  return leader.spec.service->replicas_min > 0 && gateway && gateway->wanted > 0 ? gateway->wanted : leader.spec.twins;
+}
+
+int ServiceNow::ready() const {
+  return static_cast<int>(std::ranges::count_if(replicas, [](const ReplicaNow& one) { return one.is_ready(); }));
+}
+
+Result<JobId> resolve_service(registry::Registry& registry, const std::string& name) {
+  TRY_ASSIGN(const JobId id, registry.resolve(name));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  if (!job.spec.service)
+    return make_error(Code::not_found,
+                      "job " + job.name + " (" + id.value + ") is no service: its file has no 'service'",
+                      "gridctl service ls");
+  return job.spec.twin_of.value.empty() ? id : job.spec.twin_of;
+}
+
+Result<std::string> ask_service(Context& context, const JobId& id, const std::string& command) {
+  const control::GatewayFiles files = control::gateway_files(context.paths(), id);
+  TRY_ASSIGN(const os::Fd folder, os::open_file(files.folder, O_PATH | O_DIRECTORY));
+  // The path of a socket may have 107 bytes, and that of a state directory has more at times.
+  const os::Path socket = "/proc/self/fd/" + std::to_string(folder.get()) + "/" + std::string(control::k_admin_socket);
+  return control::ask_balancer(socket, command, context.clock);
+}
+
+Result<ServiceNow> service_now(Context& context, registry::Registry& registry, const JobId& id) {
+  TRY_ASSIGN(registry::Job leader, registry.job(id));
+  ServiceNow now{std::move(leader), {}, {}, {}};
+  const control::GatewayFiles files = control::gateway_files(context.paths(), id);
+  now.gateway = control::read_gateway(files);
+  std::vector<control::ServerLine> lines;
+  if (control::gateway_lives(files)) {
+    const Result<std::string> stats = ask_service(context, id, "show stat");
+    if (stats) lines = control::parse_stats(*stats);
+  } else if (now.gateway && now.gateway->trouble.empty()) {
+    now.gateway.reset();
+  }
+  const auto line = [&](const std::string& name) {
+    const auto found = std::ranges::find(lines, name, &control::ServerLine::name);
+    return found == lines.end() ? std::nullopt : std::optional(*found);
+  };
+  now.all = line("BACKEND");
+  now.replicas.push_back({now.leader, line(control::server_name(1))});
+  TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
+  for (const registry::JobRow& twin : twins)
+    if (registry::twin_number(twin.id) <= static_cast<unsigned>(now.wanted()) || !job::is_final(twin.state))
+      now.replicas.push_back({twin, line(control::server_name(static_cast<int>(registry::twin_number(twin.id))))});
+  return now;
+}
+
+}  // namespace gridctl::cmd

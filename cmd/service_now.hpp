@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A service as it is now: what the registry says of its replicas, and what its gateway says of their answers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/context.hpp"
+#include "control/serve/balancer_text.hpp"
+#include "control/serve/gateway_files.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::cmd {
+
+struct ReplicaNow {
+  registry::JobRow job;
+  std::optional<control::ServerLine> told{};  // nullopt: the gateway says nothing of it
+  [[nodiscard]] bool is_ready() const { return told && told->is_up(); }
+  [[nodiscard]] std::string words() const;  // "ready", "starting", "not ready: L4CON", …
+};
+struct ServiceNow {
+  registry::Job leader;  // the first replica
+  std::optional<control::GatewayInfo> gateway;
+  std::vector<ReplicaNow> replicas;  // by number; those that were not made yet are missing
+  std::optional<control::ServerLine> all;
+  [[nodiscard]] int wanted() const;       // replicas, now
+  [[nodiscard]] std::string url() const;  // empty: nobody answers there
+  [[nodiscard]] int ready() const;
+};
+// By its name or id, or by those of a replica. not_found when it is no service.
+[[nodiscard]] Result<JobId> resolve_service(registry::Registry& registry, const std::string& name);
+[[nodiscard]] Result<ServiceNow> service_now(Context& context, registry::Registry& registry, const JobId& id);
+// Commands for its HAProxy.
+[[nodiscard]] Result<std::string> ask_service(Context& context, const JobId& id, const std::string& command);
+
+}  // namespace gridctl::cmd
