@@ -22,7 +22,7 @@ constexpr std::uint64_t k_pause_file_bytes = 64 * 1024;
 constexpr Names<PauseStage, PauseStage::resuming> k_stages{"running", "pausing", "paused", "resuming"};
 constexpr auto k_stage_name = [](PauseStage stage) { return k_stages(stage); };
 constexpr auto k_stage_of = [](std::string_view word) { return k_stages.find(word); };
-constexpr int k_freeze_tries = 100, k_freeze_wait_ms = 20;
+constexpr int k_freeze_tries = 500, k_freeze_wait_ms = 20;
 constexpr int k_answer_look_ms = 50;
 
 Path order_file(const AttemptDir& attempt) { return attempt.control() / "pause"; }
@@ -172,9 +172,28 @@ Result<std::unique_ptr<HelperProcess>> call_pause_helper(const Path& home, const
 
 namespace {
 
-bool is_still(const os::ProcessId& process) {
-  const std::string state = line_of("/proc/" + std::to_string(process.pid) + "/status", "State:");
-  return state.empty() || state.front() == 'T' || state.front() == 't' || state.front() == 'Z';
+enum class Motion { moving, waits_in_kernel, still };
+
+struct Moment {
+  Motion motion = Motion::still;  // a process that is gone is still
+  int parent = 0;
+};
+
+Moment moment_of(const os::ProcessId& process) {
+  Moment seen;
+  for (const std::string& line :
+       split_lines(os::read_file("/proc/" + std::to_string(process.pid) + "/status", k_pause_file_bytes).value_or(""))) {
+    if (line.starts_with("State:\t")) {
+      const char state = line[7];
+      seen.motion = state == 'T' || state == 't' || state == 'Z' || state == 'X' ? Motion::still
+                    : state == 'D'                                              ? Motion::waits_in_kernel
+                                                                                : Motion::moving;
+    } else if (line.starts_with("PPid:\t")) {
+      seen.parent = leading_number<int>(line.substr(6)).value_or(0);
+      break;
+    }
+  }
+  return seen;
 }
 
 // All but the first one, which waits for the others and passes signals on.
@@ -184,16 +203,34 @@ std::vector<os::ProcessId> followers(Engine& engine, const std::string& name, co
   return all;
 }
 
+// One turn: tells whether all are still. Processes that they have started meanwhile are found in the next turn. A process
+// in vfork(2) waits in the kernel, deaf to SIGSTOP, until its child runs another program, which a stopped child never
+// does: children of what waits in the kernel go on until that has stopped.
+bool stop_once(const std::vector<os::ProcessId>& all) {
+  std::map<int, Moment> seen;
+  for (const os::ProcessId& process : all) seen[process.pid] = moment_of(process);
+  const auto awaited = [&](const Moment& child) {
+    const auto parent = seen.find(child.parent);
+    return parent != seen.end() && parent->second.motion == Motion::waits_in_kernel;
+  };
+  std::vector<os::ProcessId> to_stop, to_continue;
+  for (const os::ProcessId& process : all) {
+    const bool still = seen[process.pid].motion == Motion::still;
+    if (awaited(seen[process.pid]) == still) (still ? to_continue : to_stop).push_back(process);
+  }
+  signal_each(to_continue, SIGCONT);
+  signal_each(to_stop, SIGSTOP);
+  return std::ranges::all_of(seen, [](const auto& one) { return one.second.motion == Motion::still; });
+}
+
 }  // namespace
 
 Result<void> freeze(Engine& engine, const std::string& name, const Path& host_run) {
   if (engine.set_frozen(name, true)) return {};
   for (int turn = 0; turn < k_freeze_tries; ++turn) {
-    std::vector<os::ProcessId> moving = followers(engine, name, host_run);
-    if (moving.empty()) return make_error(Code::not_found, "the program of the job has ended");
-    std::erase_if(moving, is_still);
-    if (moving.empty()) return {};
-    signal_each(moving, SIGSTOP);  // those that they have started meanwhile are found in the next turn
+    const std::vector<os::ProcessId> all = followers(engine, name, host_run);
+    if (all.empty()) return make_error(Code::not_found, "the program of the job has ended");
+    if (stop_once(all)) return {};
     ::poll(nullptr, 0, k_freeze_wait_ms);
   }
   return make_error(Code::busy,
