@@ -21,6 +21,7 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_pause,
                                              &k_provider_unpause,
                                              &k_provider_price,
+                                             &k_provider_set,
                                              &k_provider_rm,
                                              &k_provider_shell,
                                              &k_job_submit,

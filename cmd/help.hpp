@@ -28,7 +28,9 @@ namespace gridctl::cmd {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
 // gridctl-query(7) without its heading.
 [[nodiscard]] std::string query_page_body();
-// A page of section 7 as plain text: "training", "query", "exit-codes"; nothing when there is none of that name.
+// gridctl-agents(7) without its heading.
+[[nodiscard]] std::string agents_page_body();
+// A page of section 7 as plain text: "agents", "training", "query", "exit-codes"; nothing when there is none of that name.
 [[nodiscard]] std::optional<std::string> help_of_topic(std::string_view topic, std::size_t columns);
 // gridctl-training(7) without its heading. Every number in it is the planner's.
 [[nodiscard]] std::string training_page_body();

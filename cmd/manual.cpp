@@ -117,7 +117,7 @@ std::string main_page() {
   for (const NounText& noun : nouns())
     if (find_command(noun.noun, "") == nullptr) out += ".BR gridctl\\-" + std::string(noun.noun) + " (1),\n";
   return out +
-         ".BR gridctl\\-job (5),\n.BR gridctl\\-sim (5),\n.BR gridctl\\-store (5),\n.BR gridctl\\-agent (7),\n"
+         ".BR gridctl\\-job (5),\n.BR gridctl\\-sim (5),\n.BR gridctl\\-store (5),\n.BR gridctl\\-agent (7),\n.BR gridctl\\-agents (7),\n"
          ".BR gridctl\\-exit\\-codes (7),\n.BR gridctl\\-query (7)\n";
 }
 
@@ -140,6 +140,7 @@ std::vector<std::pair<std::string, std::string>> manual_pages() {
   for (const NounText& noun : nouns())
     if (find_command(noun.noun, "") == nullptr)
       pages.emplace_back("gridctl-" + std::string(noun.noun) + ".1", noun_page(noun));
+  pages.emplace_back("gridctl-agents.7", heading("gridctl-agents", 7) + agents_page_body());
   pages.emplace_back("gridctl-query.7", heading("gridctl-query", 7) + query_page_body());
   pages.emplace_back("gridctl-training.7", heading("gridctl-training", 7) + training_page_body());
   pages.emplace_back("gridctl-exit-codes.7", exit_page());

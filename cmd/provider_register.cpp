@@ -4,9 +4,9 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
+#include "cmd/host_words.hpp"
 #include "control/fleet/register_host.hpp"
 #include "os/terminal.hpp"
-#include "sched/gpu_spec.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -34,7 +34,7 @@ constexpr Option k_options[] = {
     {"region", 0, "REGION", "country or region, such as DE"},
     {"site", 0, "NAME", "hosts at the same site are near each other"},
     {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "home", Completion::choices,
-     "datacenter|cloud|market|home"},
+     k_host_classes},
     {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true},
     {"force", 'f', "", "register it even if it has the host key of a registered machine"}};
 constexpr int k_exits[] = {5, 6, 7};
@@ -47,21 +47,7 @@ Result<registry::Provider> described(const Context& context, const Parsed& parse
     provider.identities.push_back(std::filesystem::absolute(key).string());
   provider.jump = parsed.value("jump");
   if (parsed.has("engine")) provider.engine = parsed.value("engine");
-  TRY_ASSIGN(const std::optional<double> price, parsed.number("price"));
-  provider.price_per_hour = price.value_or(0);
-  if (parsed.has("gpu")) {
-    TRY(sched::parse_gpu_spec(parsed.value("gpu")));
-    provider.declared_gpus = parsed.value("gpu");
-  }
-  provider.region = parsed.value("region");
-  provider.site = parsed.value("site");
-  if (parsed.has("class")) provider.host_class = parsed.value("class");
-  for (const std::string& label : parsed.values("label")) {
-    const std::size_t equals = label.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return make_error(Code::usage, "--label " + sanitize(label) + " is not of the form KEY=VALUE");
-    provider.labels[label.substr(0, equals)] = label.substr(equals + 1);
-  }
+  TRY(describe(parsed, provider));
   provider.registered_at = context.now();
   return provider;
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/host_words.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace provider_set {
+namespace {
+constexpr Example k_examples[] = {
+    {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},
+    {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
+constexpr Option k_options[] = {
+    {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; '' for none said"},
+    {"price", 0, "USD", "hourly price of the whole host"},
+    {"region", 0, "REGION", "country or region, such as DE"},
+    {"site", 0, "NAME", "hosts at the same site are near each other"},
+    {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "", Completion::choices, k_host_classes},
+    {"label", 'l', "K=V", "label that jobs can match; K= removes it", "", Completion::nothing, "", true}};
+
+std::string labels_of(const registry::Provider& provider) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : provider.labels) words.push_back(sanitize(key + "=" + value));
+  return join(words, ", ");
+}
+
+// A part for each word that differs: "region DE (was FI)".
+std::vector<std::string> changes(const registry::Provider& before, const registry::Provider& after) {
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& what, const std::string& old, const std::string& now) {
+    if (old != now) told.push_back(what + " " + (now.empty() ? "none" : now) + " (was " + (old.empty() ? "none" : old) + ")");
+  };
+  tell("gpu", sanitize(before.declared_gpus), sanitize(after.declared_gpus));
+  tell("price", ui::money(before.price_per_hour, false), ui::money(after.price_per_hour, false));
+  tell("region", sanitize(before.region), sanitize(after.region));
+  tell("site", sanitize(before.site), sanitize(after.site));
+  tell("class", before.host_class, after.host_class);
+  tell("labels", labels_of(before), labels_of(after));
+  return told;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  bool any = false;
+  for (const Option& option : k_options) any = any || parsed.has(option.name);
+  if (!any) return make_error(Code::usage, "nothing to set is given", "gridctl provider set --help");
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Provider before, registry.provider(HostName{parsed.positionals[0]}));
+  registry::Provider after = before;
+  TRY(describe(parsed, after));
+  const std::vector<std::string> told = changes(before, after);
+  const auto write = [&]() -> Result<void> {
+    TRY(registry.update_provider(after));
+    return registry.add_host_event({0, after.name, context.now(), "set", join(told, ", ")});
+  };
+  if (!told.empty()) TRY(registry.together(write));
+  if (context.json) return context.print_line(ui::provider_json(after));
+  return context.print_line(after.name.value + (told.empty() ? " is as it was" : ": " + join(told, ", ")));
+}
+}  // namespace
+}  // namespace provider_set
+
+const Command k_provider_set{
+    .noun = "provider",
+    .verb = "set",
+    .summary = "change what was said about a host",
+    .examples = provider_set::k_examples,
+    .description =
+        "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "
+        "follows at once. Running jobs stay where they are and pay a new price from now on. What gridctl measured "
+        "itself cannot be set.",
+    .positionals = provider_set::k_positionals,
+    .options = provider_set::k_options,
+    .exit_codes = k_exits_job,
+    .run = provider_set::run};
+
+}  // namespace gridctl::cmd
