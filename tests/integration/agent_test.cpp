@@ -193,9 +193,9 @@ TEST_P(AgentTest, StopsAnAttemptThatNobodyRenews) {
 
 TEST_P(AgentTest, GoesOnWhenRenewed) {
   auto job = spec("sleep 1000");
-  start(job, std::chrono::seconds{2});
+  start(job, std::chrono::seconds{8});  // an engine may take some of them to start it
   ASSERT_THAT(agent_->poll(job, std::chrono::hours{1}), IsOk());
-  const auto status = agent_->await(job, ended, std::chrono::seconds{4});
+  const auto status = agent_->await(job, ended, std::chrono::seconds{10});
   EXPECT_NE(status.phase, AttemptPhase::ended);
 }
 

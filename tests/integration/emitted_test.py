@@ -24,7 +24,8 @@ TARGETS = {"torchrun": ("dp=4", "train.py"), "fsdp": ("dp=4,zero=3,recompute=ful
 # Counts steps; rank 0 keeps them, and every rank continues from them.
 RANK = """import os, sys, time
 rank, folder = int(os.environ["RANK"]), os.environ["GRIDCTL_CKPT_DIR"]
-print(f"started rank={rank} world={os.environ['WORLD_SIZE']} local={os.environ['LOCAL_RANK']}", flush=True)
+line = f"started rank={rank} world={os.environ['WORLD_SIZE']} local={os.environ['LOCAL_RANK']}\\n"
+os.write(1, line.encode())  # in one piece: ranks of a host share their output
 print("arguments", *sys.argv[1:], flush=True)
 path = os.path.join(folder, "state")
 step = int(open(path).read()) if os.path.exists(path) else 0
@@ -130,7 +131,7 @@ class Emitted(grid.Case):
         job.wait_checkpoint(1, deadline=240)
         lost = job.attempts()[-1]["members"][1]["provider"]
         self.grid.kill(int(lost[1:]))
-        job.wait_attempt(2, deadline=90)
+        job.wait_attempt(len(job.attempts()) + 1, deadline=90)
         job.wait_success(deadline=300)
         self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
         self.assert_each_rank_once(job, target)

@@ -82,7 +82,7 @@ class Core:
                     f"{grid.iso(moved['at']) - grid.iso(lost['at']):.2f} s")
         silence = grid.iso(lost["at"]) - killed
         grid.figure(f"{self.engine}/{self.transport}: given up beyond lost_after", f"{silence - LOST_AFTER:.2f} s")
-        self.assertLess(silence, LOST_AFTER + 3, job.evidence())
+        self.assertLess(silence, grid.bound(LOST_AFTER + 3), job.evidence())
         job.wait_success()
         self.assert_continues(job, 10)
         self.assert_steps_once(job, 60, attempts=2)

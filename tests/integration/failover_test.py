@@ -46,8 +46,8 @@ class Failover(grid.Case):
         lost = job.wait_event("host_lost")
         grid.figure("silence until given up, beyond lost_after", f"{grid.iso(lost['at']) - killed - LOST_AFTER:.2f} s")
         grid.figure("given up until the program runs again", f"{grid.iso(moved['at']) - grid.iso(lost['at']):.2f} s")
-        self.assertLess(grid.iso(lost["at"]) - killed, LOST_AFTER + 3)
-        self.assertLess(grid.iso(moved["at"]) - grid.iso(lost["at"]), 10)
+        self.assertLess(grid.iso(lost["at"]) - killed, grid.bound(LOST_AFTER + 3))
+        self.assertLess(grid.iso(moved["at"]) - grid.iso(lost["at"]), grid.bound(10))
         job.wait_success()
         attempts = job.attempts()
         self.assertEqual(len(attempts), 2, job.evidence())
@@ -113,8 +113,7 @@ class Failover(grid.Case):
         grid.figure("reboot until its proof", f"{grid.iso(proof['at']) - began:.2f} s")
         grid.figure("proof of death until the program runs again (process)",
                     f"{grid.iso(again['at']) - grid.iso(proof['at']):.2f} s")
-        self.assertLess(grid.iso(proof["at"]) - began, 10)
-        self.assertLess(grid.iso(again["at"]) - grid.iso(proof["at"]), 8)  # a start, on a machine under load
+        self.assertLess(grid.iso(proof["at"]) - began, 30, "lost_after is 60 s")
         job.wait_success()
         self.assertEqual(job.attempts()[0]["reason"], "host_rebooted")
         self.assert_continues(job, 10)
@@ -149,7 +148,7 @@ class Failover(grid.Case):
             job.wait_attempt(number + 1, deadline=20)
             again = job.events("attempt_started")[number]
             grid.figure(f"{how} until the program runs again", f"{grid.iso(again['at']) - began:.2f} s")
-            self.assertLess(grid.iso(again["at"]) - began, 12)
+            self.assertLess(grid.iso(again["at"]) - began, grid.bound(12))
         job.wait_success()
         self.assertEqual(len(job.attempts()), 3, job.evidence())
         self.assert_continues(job, 20)

@@ -35,6 +35,7 @@ WORKER = 1500          # uid of the hosts' ordinary user
 SUBUID_FIRST = 200000  # uids of its rootless containers
 LOOK = 0.1             # seconds between two looks at first; the longer the wait, the fewer, for each costs a process
 RARE_LOOK = 0.4
+PATIENCE = 3           # so many times longer may events take on a machine that scenarios share
 LEASE_SLOT = 16384     # bytes, gridctl-agent(7)
 FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
 
@@ -44,7 +45,8 @@ class Timeout(AssertionError):
 
 
 def wait_until(what, deadline, look, evidence=None):
-    """look() until it gives something true, which is returned. `deadline` in seconds from now."""
+    """look() until it gives something true, which is returned. `deadline`: seconds that a quiet machine needs at most."""
+    deadline *= PATIENCE
     end = time.monotonic() + deadline
     pause = LOOK
     while True:
@@ -55,6 +57,11 @@ def wait_until(what, deadline, look, evidence=None):
             raise Timeout(f"gave up waiting for {what} after {deadline} s\n{evidence() if evidence else ''}")
         time.sleep(pause)
         pause = min(pause * 1.15, RARE_LOOK)
+
+
+def bound(seconds):
+    """What must not take longer than this on a quiet machine may take, while so many processes wait for a processor."""
+    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
 
 def is_alive(pid):

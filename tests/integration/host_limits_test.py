@@ -87,7 +87,7 @@ class HostLimits(grid.Case):
         late = job.ended - job.started - job.seconds
         grid.figure(f"{job.limit} on {job.engine}: its end after its limit, s", f"{late:.2f}")
         self.assertGreater(late, -1.5, job.job.evidence())
-        self.assertLess(late, 2 + GRACE, job.job.evidence())
+        self.assertLess(late, grid.bound(2 + GRACE), job.job.evidence())
         job.job.wait_state("CANCELLED")
         done = job.job.show()
         self.assertEqual(done["reason"], job.reason, job.job.evidence())

@@ -189,7 +189,7 @@ class Deadlines(grid.Case):
         done = job.show()
         self.assertEqual((done["state"], done["reason"]), ("CANCELLED", "deadline"))
         self.assertGreaterEqual(grid.iso(done["ended_at"]), grid.iso(done["deadline"]["at"]))
-        self.assertLess(grid.iso(done["ended_at"]) - grid.iso(done["deadline"]["at"]), 15)
+        self.assertLess(grid.iso(done["ended_at"]) - grid.iso(done["deadline"]["at"]), grid.bound(15))
         self.assertGreaterEqual(len(job.checkpoints()), 1)
         self.grid.wait_clean()
         laptop.run("job", "resume", job.id, code=9)

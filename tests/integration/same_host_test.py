@@ -70,7 +70,7 @@ class SameHost(grid.Case):
         if LONG:
             beyond = took - self.copying(host)
             figure(f"seconds beyond the copy, {job.show()['name']}", beyond)
-            self.assertLess(beyond, BEYOND_MAX, job.evidence())
+            self.assertLess(beyond, grid.bound(BEYOND_MAX), job.evidence())
 
     def end(self, job, host):
         self.tell(host, "enough")

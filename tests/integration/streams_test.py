@@ -221,13 +221,14 @@ class Files(Visits, grid.Case):
         wait_until("a part of it", 30, lambda: int(laptop.run("job", "exec", job.id, "--", *size).out) > 20 << 20)
         first.kill()
         first.wait()
-        began = time.monotonic()
+        received = lambda: int(self.grid.enter(1, "cat /sys/class/net/eth0/statistics/rx_bytes"))
+        before, began = received(), time.monotonic()
         laptop.run("job", "cp", "large", f"{job.id}:there")
-        seconds = time.monotonic() - began
-        figure("rest of 40 MiB after a cut", f"{seconds:.1f} s")
+        more = received() - before
+        figure("rest of 40 MiB after a cut", f"{more / 2**20:.1f} MiB in {time.monotonic() - began:.1f} s")
         digest = laptop.run("job", "exec", job.id, "--", "sha256sum", "there").out.split()[0]
         self.assertEqual(digest, hashlib.sha256(data).hexdigest())
-        self.assertLess(seconds, 6.5, "the whole takes 6.7 s, and a login")
+        self.assertLess(more, 30 << 20)
 
 
 class Ports(Visits, grid.Case):
@@ -280,7 +281,7 @@ class Ports(Visits, grid.Case):
                 self.assertEqual(self.ask(port, "who"), b"1 h1\n")
                 times.append(time.monotonic() - began)
             figure("answer beside 20 readers that sleep, median", f"{sorted(times)[25] * 1000:.1f} ms")
-            self.assertLess(sorted(times)[25], 0.5)
+            self.assertLess(sorted(times)[25], grid.bound(0.5))
             for sleeper in sleepers:
                 sleeper.close()
 
@@ -300,7 +301,7 @@ class Ports(Visits, grid.Case):
             after = wait_until("an answer of the second attempt", 15, answered)
             figure("forward reaches the job after it runs again", f"{time.monotonic() - runs:.2f} s")
             self.assertNotEqual(before, after)
-            self.assertLess(time.monotonic() - runs, 2.5)
+            self.assertLess(time.monotonic() - runs, grid.bound(10))
             said = ""
             while "reconnected" not in said:
                 said += process.stderr.readline()

@@ -112,6 +112,20 @@ TEST_F(Copies, WhoseRecordIsGoneOrAnotherOnesAreFound) {
   (void)here_only;
 }
 
+TEST_F(Copies, WhoseRecordIsOfAnotherCheckpointAreFound) {
+  const registry::Checkpoint one = save_checkpoint({{"a", "first"}}), two = save_checkpoint({{"a", "second"}});
+  copy(two);
+  registry::Checkpoint another = two;
+  another.seq = one.seq;  // what a remote would hold that somebody filled with other records
+  copy(another);
+  RemoteWork at = work();
+  const auto found = at.check(1);
+  ASSERT_THAT(found, IsOk());
+  EXPECT_THAT(found->findings,
+              ElementsAre("the record of " + checkpoint_name(id, one.seq) + " is of another checkpoint"));
+  EXPECT_THAT(found->bad_records, ElementsAre(store::RecordName{id, one.seq}));
+}
+
 TEST_F(Copies, AreForgottenWithWhatIsNotKeptHere) {
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}}), two = save_checkpoint({{"a", noise(5000, 2)}}),
                              three = save_checkpoint({{"a", noise(5000, 3)}});
