@@ -40,7 +40,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return make_error(Code::exists,
                       "job " + job.name + " (" + job.id.value + ") is " + std::string(job::state_name(job.state)) +
                           ", and the file would change " + sanitize(join(changed, ", ")),
-                      "gridctl job cancel " + job.id.value + ", then apply the file again");
+                      job.spec.service ? "gridctl service apply " + parsed.positionals[0]
+                                       : "gridctl job cancel " + job.id.value + ", then apply the file again");
   if (context.json)
     return context.print_line(
         JsonObject()("job_id", job.id.value)("name", job.name)("state", std::string(job::state_name(job.state))).text());

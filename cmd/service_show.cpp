@@ -79,6 +79,7 @@ Result<int> show(Context& context, const Parsed& parsed) {
   if (context.json) return context.print_line(service_json(now));
   ui::Facts facts;
   facts.add("service", now.leader.name + " (" + now.leader.id.value + ")");
+  facts.add("state", std::string(job::state_name(now.leader.state)) + ": " + sanitize(now.leader.machine.reason_text));
   facts.add("url", now.url().empty() ? "none yet" : now.url());
   facts.add("ready", ready_text(now));
   if (now.all)

@@ -313,8 +313,11 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
 }
 
 Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name, const Context& context) {
-  TRY_ASSIGN(const Node tree, parse_yaml(text, file_name));
+  TRY_ASSIGN(Node tree, parse_yaml(text, file_name));
   SourceFile source{file_name, {}};
+  if (is_compose(tree)) {
+    TRY_ASSIGN(tree, job_of_compose(source, context, Node(tree)));
+  }
   ParsedJob job;
   std::vector<Error> errors;
   TRY_ASSIGN(const Fields root, open_root(source, tree, errors));

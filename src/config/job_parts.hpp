@@ -38,6 +38,10 @@ namespace gridctl::config {
 // service.cpp. After ports, policies and gang.
 [[nodiscard]] Result<void> read_service(const Fields& root, const Context& context, job::Spec& spec);
 
+// compose.cpp. A docker-compose file with one service, as the job file that means the same.
+[[nodiscard]] bool is_compose(const Node& root);
+[[nodiscard]] Result<Node> job_of_compose(SourceFile& source, const Context& context, const Node& root);
+
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 

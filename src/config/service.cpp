@@ -205,6 +205,7 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   if (!says("lost_after")) spec.recovery.lost_after = k_service_lost_after;
   if (!says("max_failures")) spec.recovery.max_failures = job::k_service_failures;
   spec.recovery.endless = true;
+  if (spec.workload.job_class == job::JobClass::automatic) spec.workload.job_class = job::JobClass::service;
   if (root.find("checkpoint") == nullptr) spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
   spec.service = std::move(service);
   return {};
