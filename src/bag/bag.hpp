@@ -94,6 +94,7 @@ class Bag {
   void failed(Index index, Holder& holder, const wire::TaskResult& result, bool died);
   void give_back(Range range);  // what nobody holds waits again
   [[nodiscard]] bool is_held(Index index) const;
+  [[nodiscard]] Ranges undone(const Ranges& held) const;
   [[nodiscard]] bool is_held_twice(Index index) const;
   [[nodiscard]] bool fits_elsewhere(const Trouble& trouble) const;
   [[nodiscard]] bool may_wait_for_another_host(const Trouble& trouble) const;

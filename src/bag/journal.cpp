@@ -34,17 +34,12 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
   std::uint64_t number() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (text_.empty()) break;
+    if (!text_.empty() && static_cast<unsigned char>(text_.front()) < 0x80) {  // nearly all of a journal
       const auto byte = static_cast<unsigned char>(text_.front());
       text_.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
+      return byte;
     }
-    bad_ = true;
-    text_ = {};
-    return 0;
+    return long_number();
   }
   std::int64_t signed_number() {
     const std::uint64_t value = number();
@@ -66,6 +61,19 @@ class Reader {
   [[nodiscard]] bool done() const { return !bad_ && text_.empty(); }
 
  private:
+  std::uint64_t long_number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !text_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(text_.front());
+      text_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    bad_ = true;
+    text_ = {};
+    return 0;
+  }
+
   std::string_view text_;
   bool bad_ = false;
 };
@@ -110,8 +118,7 @@ void put(std::string& out, const wire::TaskResult& one, const wire::TaskResult& 
   if (one.file_bytes > 0) put(out, one.file_bytes);
 }
 
-wire::TaskResult result_of(Reader& in, const wire::TaskResult& before) {
-  wire::TaskResult one;
+void read_result(Reader& in, const wire::TaskResult& before, wire::TaskResult& one) {
   const std::uint64_t flags = in.number();
   one.end = static_cast<wire::TaskEnd>(std::min<std::uint64_t>(flags >> k_end_shift & k_end_mask,
                                                                static_cast<std::uint64_t>(wire::TaskEnd::garbled)));
@@ -132,7 +139,6 @@ wire::TaskResult result_of(Reader& in, const wire::TaskResult& before) {
   }
   if ((flags & k_several) != 0) one.count = in.number();
   if ((flags & k_files) != 0) one.file_bytes = in.number();
-  return one;
 }
 
 struct Writer {
@@ -205,10 +211,12 @@ Record read(Kind kind, Reader& in) {
     }
     case Kind::told: {
       Told record{worker_of(in), in.number(), {}};
-      const std::uint64_t count = in.count();
-      record.results.reserve(count);
-      for (std::uint64_t i = 0; i < count; ++i)
-        record.results.push_back(result_of(in, i == 0 ? wire::TaskResult{} : record.results.back()));
+      record.results.resize(in.count());
+      const wire::TaskResult* before = nullptr;
+      for (wire::TaskResult& one : record.results) {
+        read_result(in, before == nullptr ? wire::TaskResult{} : *before, one);
+        before = &one;
+      }
       return record;
     }
     case Kind::closed: {

@@ -67,6 +67,15 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   return order;
 }
 
+// Without the tasks that are done, or have failed for good, by another worker.
+Ranges Bag::undone(const Ranges& held) const {
+  Ranges left = held;
+  for (const Range& range : held.list())
+    for (Index index = range.first; index < range.end(); ++index)
+      if (index >= phases_.size() || phases_[index] != Phase::open) left.erase({index, 1});
+  return left;
+}
+
 std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, Pace>& paces) const {
   const Holder* mine = find(idle);
   if (mine == nullptr || !mine->open || !mine->held.empty() || waiting() > 0) return std::nullopt;
@@ -77,29 +86,31 @@ std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, 
   };
   const double mine_s = pace_of(idle);
   const Worker* from = nullptr;
+  Ranges theirs;
   double longest = k_steal_least_s;
   for (const auto& [worker, holder] : workers_) {
     if (!holder.open || holder.held.empty() || worker == idle) continue;
+    const Ranges held = undone(holder.held);
+    if (held.empty()) continue;
     const double theirs_s = pace_of(worker);
-    const bool alone = holder.held.count() == 1;  // it runs
-    if (alone && (mine_s == 0 || theirs_s < k_slower * mine_s || is_held_twice(holder.held.first()))) continue;
-    const double left = static_cast<double>(holder.held.count()) * theirs_s - (alone ? mine_s : 0);
-    if (left > longest) from = &worker, longest = left;
+    const bool alone = held.count() == 1;  // it runs
+    if (alone && (mine_s == 0 || theirs_s < k_slower * mine_s || is_held_twice(held.first()))) continue;
+    const double left = static_cast<double>(held.count()) * theirs_s - (alone ? mine_s : 0);
+    if (left > longest) from = &worker, longest = left, theirs = held;
   }
   if (from == nullptr) return std::nullopt;
-  const Holder& theirs = workers_.at(*from);
-  if (theirs.held.count() == 1) {
+  if (theirs.count() == 1) {
     const std::uint64_t budget =
         std::max(k_twice_least, static_cast<std::uint64_t>(k_twice_share * static_cast<double>(phases_.size())));
     if (counts_.twice + held_twice() >= budget) return std::nullopt;
-    return Steal{std::nullopt, {idle, wire::OrderKind::grant, theirs.held.list(), mine->next_order()}};
+    return Steal{std::nullopt, {idle, wire::OrderKind::grant, theirs.list(), mine->next_order()}};
   }
   // Both shall be done at the same time; the first of what it holds runs already.
   const double share = mine_s > 0 ? pace_of(*from) / (pace_of(*from) + mine_s) : 0.5;
-  const std::uint64_t others = theirs.held.count() - 1;
+  const std::uint64_t others = theirs.count() - 1;
   const auto count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(others) * share), 1, others);
-  const std::vector<Range> taken = theirs.held.tail(count);
-  return Steal{Ordered{*from, wire::OrderKind::revoke, taken, theirs.next_order()},
+  const std::vector<Range> taken = theirs.tail(count);
+  return Steal{Ordered{*from, wire::OrderKind::revoke, taken, workers_.at(*from).next_order()},
                {idle, wire::OrderKind::grant, taken, mine->next_order()}};
 }
 

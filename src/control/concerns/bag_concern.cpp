@@ -296,16 +296,19 @@ class BagConcern : public Concern {
     if (leader.in<job::Running>() == nullptr || leader.unsure || live.failed_workers >= k_workers_failed_max) return;
     if (!live.began) live.began = now;
     int workers = 1;
+    std::uint64_t starting = 0;  // they will take tasks that wait
     for (const std::string& id : live.members) {
       const TrackedJob* job = std::as_const(controls_.book).find({id});
       if (job == nullptr || job == &leader || job->in<job::Done>() != nullptr) continue;
       if (job->in<job::Waiting>() != nullptr) return;
       ++workers;
+      if (job->in<job::Running>() == nullptr) ++starting;
     }
     double slowest = 0;
     for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
     if (slowest == 0 && now - *live.began < k_first_results) return;
-    const std::uint64_t waiting = live.run->bag().waiting();
+    const std::uint64_t left = live.run->bag().waiting();
+    const std::uint64_t waiting = left - std::min(left, starting);
     const int parallel = leader.spec().tasks->max_parallel;
     const int most = parallel > 0 ? parallel : job::k_bag_workers_max;
     std::uint64_t more = std::min({waiting, k_burst_most, static_cast<std::uint64_t>(std::max(most - workers, 0))});
@@ -368,7 +371,7 @@ class BagConcern : public Concern {
     Line& line = lines_[host.value];
     line.used = controls_.world.clock.boot();
     if (line.link == nullptr) {
-      line.link = std::make_shared<BagLink>(controls_.world, there->provider);
+      line.link = std::make_shared<BagLink>(controls_.world, there->provider, there->life);
       line.link->tick(line.used);
     }
     return &line;

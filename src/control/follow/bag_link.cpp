@@ -29,6 +29,7 @@ void BagLink::take_over(Result<std::unique_ptr<AgentChannel>> channel) {
   connecting_ = false;
   next_try_ = world_.clock.boot() + k_connect_pause;
   if (!channel) return;  // the heartbeat says whether the host is there
+  life_->heard(world_.clock.boot());
   const auto& features = (*channel)->hello().features;
   if (std::find(features.begin(), features.end(), wire::k_bags_feature) == features.end()) return;
   channel_ = *std::move(channel);
@@ -81,6 +82,7 @@ void BagLink::on_output_frame(const wire::Frame& frame) {
 }
 
 void BagLink::on_frame(const wire::Frame& frame) {
+  life_->heard(world_.clock.boot());
   if (frame.kind == wire::FrameKind::event) return;
   if (then_output_ && frame.stream == stream_) return on_output_frame(frame);
   if (!then_ || frame.stream != stream_ || frame.kind != wire::FrameKind::reply)

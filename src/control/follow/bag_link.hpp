@@ -22,7 +22,9 @@ class BagLink : public std::enable_shared_from_this<BagLink> {
   };
   using ThenOutput = std::function<void(const Result<Output>&)>;
 
-  BagLink(const World& world, registry::Provider provider) : world_(world), provider_(std::move(provider)) {}
+  // `life` hears of every answer: a host that tells results is not silent.
+  BagLink(const World& world, registry::Provider provider, std::shared_ptr<LifeSign> life)
+      : world_(world), provider_(std::move(provider)), life_(std::move(life)) {}
 
   // Opens the connection when there is none and its pause is over.
   void tick(BootTime now);
@@ -40,6 +42,7 @@ class BagLink : public std::enable_shared_from_this<BagLink> {
 
   const World world_;
   const registry::Provider provider_;
+  const std::shared_ptr<LifeSign> life_;
   std::unique_ptr<AgentChannel> channel_;
   Then then_;
   ThenOutput then_output_;

@@ -108,6 +108,15 @@ void BagRun::count(const bag::Worker& worker, Seat& seat) {
 bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
   if (told.error) return seat.ended.has_value();
   const bag::Holder* holder = bag_.find(worker);
+  // A host may know more than the journal only of what an earlier daemon has told it. One that claims so later lies, and
+  // could otherwise name any task as done: it is given nothing more, and its tasks go elsewhere.
+  if (seat.seen && (told.orders_seen > holder->next_order() || told.results_from > holder->results)) {
+    if (holder->open) {
+      report(make_error(Code::protocol_violation, seat.host.value + " tells of orders that nobody gave it"), "while asking for results of tasks");
+      add(bag::Closed{worker, {}});
+    }
+    return seat.ended.has_value();
+  }
   const bool unknown_follows =
       std::any_of(holder->orders.begin(), holder->orders.end(), [&](const wire::BagOrder& one) {
         return one.count == 0 && holder->orders_from + static_cast<std::uint64_t>(&one - holder->orders.data()) >= told.orders_seen;

@@ -180,6 +180,20 @@ TEST_F(ABag, TakesFromTheSlowWhatTheyHaveNotBegunAndRunsTheirLastTaskTwice) {
   EXPECT_FALSE(bag.steal(k_ada, paces)) << "nothing is left";
 }
 
+// Its slow worker runs it on; a third one that is idle is not to run it too.
+TEST_F(ABag, TakesNothingFromAWorkerThatAnotherHasDoneMeanwhile) {
+  begin(2);
+  bag.apply(Joined{k_cyd, 1, "cyd"});
+  const std::map<Worker, Pace> paces{{k_ada, {10, 1}}, {k_bob, {0.1, 1}}, {k_cyd, {0.1, 1}}};
+  grant(k_ada, {0, 1});
+  grant(k_bob, {1, 1});
+  tell(k_bob, {ended(1, 0)});
+  ASSERT_TRUE(bag.steal(k_bob, paces));
+  grant(k_bob, {0, 1});
+  tell(k_bob, {ended(0, 1)});
+  EXPECT_FALSE(bag.steal(k_cyd, paces));
+}
+
 // Random lives: whatever happens, in whatever order, each task counts once, and all get done.
 TEST(Bag, LosesNothingAndCountsNothingTwice) {
   for (unsigned seed = 0; seed < 60; ++seed) {
