@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -79,16 +78,8 @@ Result<void> pull_task(const BagReader& reader, const TaskEnded& task, const os:
 
 Result<int> pull_task_files(Context& context, const registry::Job& job, const std::optional<std::string>& tasks,
                             const os::Path& directory) {
-  const auto count = static_cast<std::uint64_t>(job.spec.workload.tasks);
-  bag::Ranges wanted{{0, count}};
-  if (tasks) {
-    TRY_ASSIGN(wanted, bag::parse_ranges(*tasks, count));
-  }
   BagReader reader(context.paths().bag_of(job.id));
-  TRY_ASSIGN(std::vector<TaskEnded> ended, reader.next());
-  std::map<bag::Index, TaskEnded> by_index;  // the last of each: a task that failed may be done since
-  for (TaskEnded& one : ended)
-    if (wanted.contains(one.index)) by_index[one.index] = std::move(one);
+  TRY_ASSIGN(const auto by_index, reader.ended(static_cast<std::uint64_t>(job.spec.workload.tasks), tasks));
   PulledFiles pulled;
   for (const auto& [index, task] : by_index)
     TRY(pull_task(reader, task, job.spec.tasks->folder ? directory / std::to_string(index) : directory, pulled));

@@ -18,11 +18,13 @@ namespace {
 constexpr std::size_t k_joblog_max = 1u << 30;        // bytes
 constexpr std::uint64_t k_output_piece_max = 1u << 20;  // read at once
 constexpr std::size_t k_seq = 0, k_exit = 6, k_signal = 7, k_fields = 9;
+constexpr std::size_t k_folder_name_max = 255, k_folder_name_kept = 200;  // bytes
 constexpr std::size_t k_in_one_record = 1000;
 constexpr int k_percent_least = 3;  // failed tasks, before a share of all ends a bag: as parallel has it
 
-// As parallel names folders.
-std::string folder_name(std::string_view value) {
+// As parallel names folders. A name that would lead elsewhere, and one that no file system takes, is made another: the
+// text of an item may come from strangers.
+std::string folder_name(std::string_view value, bag::Index index) {
   std::string name;
   for (const char c : value) {
     if (c == '\\') name += "\\\\";
@@ -30,6 +32,8 @@ std::string folder_name(std::string_view value) {
     else if (c == '/') name += "\\_";
     else name += c;
   }
+  if (name.empty() || name == "." || name == "..") return "\\" + name;
+  if (name.size() > k_folder_name_max) name = name.substr(0, k_folder_name_kept) + "\\" + std::to_string(index + 1);
   return name;
 }
 
@@ -98,7 +102,7 @@ Result<void> keep_results(const os::Path& folder, const BagReader& reader, const
                           const std::string& item) {
   os::Path into = folder;
   const std::vector<std::string> columns = job::task_columns(item);
-  for (std::size_t i = 0; i < columns.size(); ++i) into = into / std::to_string(i + 1) / folder_name(columns[i]);
+  for (std::size_t i = 0; i < columns.size(); ++i) into = into / std::to_string(i + 1) / folder_name(columns[i], task.index);
   TRY(os::make_directories(into, 0755));
   const std::uint64_t ends[] = {task.result.bytes, std::uint64_t{task.result.bytes} + task.result.error_bytes};
   std::uint64_t at = 0;

@@ -16,16 +16,8 @@ constexpr Duration k_output_patience_here = std::chrono::seconds{12};  // after 
 }
 
 Result<int> print_task_output(Context& context, const registry::Job& job, const std::optional<std::string>& tasks) {
-  const auto count = static_cast<std::uint64_t>(job.spec.workload.tasks);
-  bag::Ranges wanted{{0, count}};
-  if (tasks) {
-    TRY_ASSIGN(wanted, bag::parse_ranges(*tasks, count));
-  }
   BagReader reader(context.paths().bag_of(job.id));
-  TRY_ASSIGN(std::vector<TaskEnded> ended, reader.next());
-  std::map<bag::Index, TaskEnded> by_index;  // the last of each: a task that failed may be done since
-  for (TaskEnded& one : ended)
-    if (wanted.contains(one.index)) by_index[one.index] = std::move(one);
+  TRY_ASSIGN(const auto by_index, reader.ended(static_cast<std::uint64_t>(job.spec.workload.tasks), tasks));
   std::uint64_t missing = 0;
   for (const auto& [index, task] : by_index)
     if (!print_output(context, reader, task)) ++missing;

@@ -51,6 +51,19 @@ Result<std::vector<TaskEnded>> BagReader::next() {
   return ended;
 }
 
+// The last end of each task counts: one that had failed may be done since.
+Result<std::map<bag::Index, TaskEnded>> BagReader::ended(std::uint64_t count, const std::optional<std::string>& wanted) {
+  bag::Ranges ranges{{0, count}};
+  if (wanted) {
+    TRY_ASSIGN(ranges, bag::parse_ranges(*wanted, count));
+  }
+  TRY_ASSIGN(std::vector<TaskEnded> all, next());
+  std::map<bag::Index, TaskEnded> by_index;
+  for (TaskEnded& one : all)
+    if (ranges.contains(one.index)) by_index[one.index] = std::move(one);
+  return by_index;
+}
+
 Result<std::string> BagReader::read(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const {
   const os::Path path = control::bag_output_path(folder_, task.worker.number, {task.worker.epoch});
   TRY_ASSIGN(const std::uint64_t here, control::bag_output_size(path));

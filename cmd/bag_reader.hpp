@@ -2,6 +2,8 @@
 // The journal of a bag, read while the daemon writes it; and what its tasks have printed.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,8 @@ class BagReader {
   explicit BagReader(os::Path folder) : folder_(std::move(folder)) {}
   // Tasks that have ended since the last call, in the order of the journal.
   [[nodiscard]] Result<std::vector<TaskEnded>> next();
+  // The tasks that have ended since the last call, of those in `wanted` ("17,20-30"; nullopt: all of `count`).
+  [[nodiscard]] Result<std::map<bag::Index, TaskEnded>> ended(std::uint64_t count, const std::optional<std::string>& wanted);
   [[nodiscard]] const bag::Bag& bag() const { return bag_; }
   [[nodiscard]] std::optional<BagPace::Forecast> forecast() const { return pace_.forecast(bag_); }
   // Gives bytes of all that is kept of the task, which begin `from` bytes behind its offset; not_found as below.

@@ -39,14 +39,19 @@ Result<void> expand_glob(const std::string& base, const std::string& done, std::
   return {};
 }
 
-// Whether the text has only whole characters of UTF-8, for items travel as JSON.
+// Tells whether the text has only whole characters of UTF-8, none of them a surrogate or longer than it has to be. Items
+// travel as JSON, and a host refuses a request that holds anything else, again and again.
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at++]);
     if (first < 0x80) continue;
     if (first < 0xc2 || first > 0xf4) return false;
-    for (int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3; more > 0; --more)
-      if (at >= text.size() || (static_cast<unsigned char>(text[at++]) & 0xc0) != 0x80) return false;
+    unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    for (int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3; more > 0; --more, least = 0x80, most = 0xbf) {
+      const auto next = static_cast<unsigned char>(at < text.size() ? text[at++] : '\0');
+      if (next < least || next > most) return false;
+    }
   }
   return true;
 }
@@ -223,6 +228,9 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
                                                  {"count", "from", "chunk", "matrix", "retries", "timeout", "max_parallel",
                                                   "max_fails", "stdin", "folder", "mode", "window", "json"}));
     TRY_ASSIGN(items, read_items(fields, context));
+    const auto ends = static_cast<std::uint64_t>(std::ranges::count(items.texts, '\0'));  // one for each task
+    if (!items.texts.empty() && (ends != items.count || !is_utf8(items.texts)))
+      return root.error("tasks", "an item holds a NUL character or is no UTF-8 text");
     TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
     TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
     TRY(fields.integer("max_parallel", 1, job::k_bag_workers_max, tasks.max_parallel));

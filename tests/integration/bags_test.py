@@ -95,6 +95,20 @@ class Bags(grid.Case):
         self.assertEqual([seen[index][0] for index in range(len(words))], words)
         self.assertEqual(seen[4], ["dir/file.tar.gz", "dir/file.tar", "file.tar.gz"])
 
+    def test_results_stay_in_their_folder_whatever_the_items_are_called(self):
+        items = ["..", ".", "../../above", "/etc/x", "a\\b", "x" * 3000, "x" * 2999 + "y", "tab\there", "-rf"]
+        with tempfile.TemporaryDirectory() as folder:
+            inner = os.path.join(folder, "inner", "results")
+            laptop.run("job", "submit", "-n", "names", "--each", "--results", inner, "--", "printf %s {}", stdin="\n".join(items) + "\n", timeout=120)
+            self.assertEqual(os.listdir(folder), ["inner"])
+            self.assertEqual(os.listdir(os.path.join(folder, "inner")), ["results"])
+            self.assertEqual(os.listdir(inner), ["1"])
+            seen = []
+            for name in os.listdir(os.path.join(inner, "1")):
+                with open(os.path.join(inner, "1", name, "stdout"), encoding="utf-8") as file:
+                    seen.append(file.read())
+            self.assertEqual(sorted(seen), sorted(items))
+
     def test_arrays_number_their_tasks_as_slurm_does(self):
         run = laptop.run("job", "submit", "-d", "--json", "-n", "array", "--array", "3-9:3,20%1", "--",
                          "echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT >> /tmp/array.runs")

@@ -73,6 +73,21 @@ TEST_F(TasksKey, TakesItemsFromAFileOrAPattern) {
   EXPECT_THAT(items_of(*found), ElementsAre("shots/a.png", "shots/b.png"));
 }
 
+// A host refuses a request with such an item, and would be asked for ever.
+TEST_F(TasksKey, RefusesItemsThatAHostWouldRefuse) {
+  for (const char* bad : {"\xff", "\xed\xa0\x80", "\xe0\x80\xaf", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3", "\xe2\x82"}) {
+    file("items.txt", std::string("good\n") + bad + "\n");
+    EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("no UTF-8 text")) << bad;
+  }
+  file("items.txt", std::string("a\0b\n", 4));
+  EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("NUL"));
+  EXPECT_THAT(refusal("tasks: {matrix: {lr: [\"1\\x002\", 3]}}\n"), HasSubstr("NUL"));
+  file("items.txt", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xed\x9f\xbf \xf4\x8f\xbf\xbf\n");
+  EXPECT_EQ(refusal("tasks: {from: items.txt}\n"), "accepted");
+  file("items.txt", std::string(4u << 20, 'x') + "\n");
+  EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("longer than 64 KiB"));
+}
+
 TEST_F(TasksKey, MakesAMatrix) {
   const auto job = read("tasks: {matrix: {lr: [1e-4, 3e-4], seed: 0..2}}\n");
   ASSERT_TRUE(job) << job.error().message;
