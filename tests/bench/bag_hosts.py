@@ -6,15 +6,22 @@
 
 Scenarios: million (a bag of 1,000,000 tasks, worked off for --seconds), lost (20,000 tasks on 6 hosts, two die and one is cut
 off), kills (the daemon is killed again and again), poison (10 of 2,000 items kill their process), slow (one of four hosts at a
-tenth of the speed), small (arrays of ten). Without one, all. Each ends with an error if a task was lost or counted twice.
+tenth of the speed), small (arrays of ten), rate (10,000 × true beside a loop in C on both hosts, and beside other runners
+inside a host, with --peers VENV/lib/python3.11/site-packages). Without one, all. Each ends with an error if a task was lost or counted twice.
 """
 import argparse
+import concurrent.futures
 import os
+import shutil
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
+import bags  # noqa: E402  # pylint: disable=wrong-import-position
 import grid  # noqa: E402  # pylint: disable=wrong-import-position
 
 FAST = {"resources": {"cpus": 1}, "recovery": {"lost_after": "5s"}}
@@ -164,12 +171,63 @@ def small(_):
         grid.figure(f"array of ten × {command}, s beyond the tasks on 4 CPUs", [round(one - ideal, 2) for one in times])
 
 
+def on_all(the_grid, script):
+    """Seconds until the script has ended on all hosts, begun at the same time."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return bags.timed(lambda: list(pool.map(lambda host: the_grid.as_worker(host, script), the_grid.hosts)))
+
+
+def over_ssh(the_grid, folder, count):
+    """GNU parallel from here, with shared connections and keepalives."""
+    words = ["parallel", "-N1", "-j1"]
+    for host in the_grid.hosts:
+        facts = the_grid.facts[host]
+        words += ["-S", f"ssh -i {the_grid.key} -p {facts['port']} -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null "
+                  f"-oLogLevel=ERROR -oControlMaster=auto -oControlPath={folder}/%h-%p -oControlPersist=60 "
+                  f"-oServerAliveInterval=5 worker@{facts['address']}"]
+    lines = "".join(f"{i}\n" for i in range(count))
+    return bags.timed(lambda: subprocess.run([*words, "true #"], input=lines, text=True, check=True, stdout=subprocess.DEVNULL))
+
+
+def rate(_, packages=None, tasks=10_000):
+    the_grid, laptop = hosts(2)
+    ratios, folder = {}, tempfile.mkdtemp()
+    for host in the_grid.hosts:
+        shutil.copy(bags.loop_program(folder), the_grid.disk(host, "tmp/loop"))
+    if packages:
+        subprocess.run(["cp", "-a", packages, the_grid.disk(1, grid.SITE[1:])], check=True)
+    for name, script in bags.PEERS.items():
+        with open(the_grid.disk(1, f"tmp/{name}.py"), "w", encoding="utf-8") as file:
+            file.write(bags.PEER_HEAD + "".join(f"    {line}\n" for line in script.splitlines()) +
+                       "    print(time.monotonic() - began, flush=True)\n")
+    for run in range(3):
+        limit = on_all(the_grid, f"/tmp/loop {tasks // 2} 1 true")
+        began = time.monotonic()
+        job = laptop.submit({"name": f"rate{run}", "run": "true", "tasks": {"count": tasks, "max_parallel": 2}, "resources": {"cpus": 2}})
+        job.wait_state("SUCCEEDED", deadline=300)
+        ours = time.monotonic() - began
+        found = {"loop": tasks / limit, "parallel -S": 100 / over_ssh(the_grid, folder, 100)}
+        for name in bags.PEERS if packages else ():
+            count = tasks // 10
+            script = f"PYTHONPATH={grid.SITE} python3 /tmp/{name}.py {count} 2 true"
+            found[name] = count / float(the_grid.as_worker(1, script, timeout=300).split()[-1])
+        for name, per_s in found.items():
+            ratios.setdefault(name, []).append(tasks / ours / per_s)
+        with open("/proc/loadavg", encoding="utf-8") as file:
+            load = file.read().split()[0]
+        grid.figure(f"run {run + 1} at load {load}, tasks/s", {"gridctl": round(tasks / ours), **{k: round(v, 1) for k, v in found.items()}})
+    shutil.rmtree(folder)
+    grid.figure("times as fast as, median of three", {name: round(statistics.median(all_of), 2) for name, all_of in ratios.items()})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*")
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--peers", metavar="PACKAGES", help="a folder with ray, dask.distributed and hyperqueue, for rate")
     options = parser.parse_args()
     table = {one.__name__: one for one in (small, million, lost, kills, poison, slow)}
+    table["rate"] = lambda seconds: rate(seconds, options.peers)
     for name in options.scenarios or table:
         try:
             table[name](options.seconds)

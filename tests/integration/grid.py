@@ -169,10 +169,10 @@ class Grid:
     def enter(self, host, script, check=True, timeout=60):
         return self.command("enter", host, "sh", "-c", script, check=check, timeout=timeout)
 
-    def as_worker(self, host, script, check=True):
+    def as_worker(self, host, script, check=True, timeout=60):
         words = ["setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--init-groups", "env", "HOME=/home/worker",
                  "USER=worker", f"XDG_RUNTIME_DIR=/run/user/{WORKER}", "sh", "-c", f"cd ~; {script}"]
-        return self.command("enter", host, *words, check=check)
+        return self.command("enter", host, *words, check=check, timeout=timeout)
 
     def disk(self, host, path=""):
         """The host's files as seen from here; also while it is dead."""
