@@ -88,7 +88,9 @@ const Command k_daemon_start{
     .examples = daemon_control::k_start_examples,
     .description =
         "Starts the daemon of this state directory, unless it is running, and returns when it is ready. It runs "
-        "until 'gridctl daemon stop'. A daemon started by 'job submit' exits when there is nothing left to follow.",
+        "until 'gridctl daemon stop'. A daemon started by 'job submit' exits when there is nothing left to follow.\n\n"
+        "Keys in ssh-agent: the daemon asks the agent of the shell that started it; where that one does not open a host, "
+        "it asks the agent of the newest command that needed the daemon.",
     .exit_codes = k_exits_state,
     .run = daemon_control::start};
 const Command k_daemon_stop{.noun = "daemon",

@@ -196,7 +196,8 @@ Result<Target> resolve(std::string_view text, const Overrides& overrides) {
   target.alias = target.host = address.host;
   target.user = address.user;
   if (const auto port = overrides.port ? overrides.port : address.port) target.port = *port;
-  target.agent_socket = os::environment("SSH_AUTH_SOCK").value_or("");
+  target.agent_socket =
+      overrides.agent_socket.empty() ? os::Path(os::environment("SSH_AUTH_SOCK").value_or("")) : overrides.agent_socket;
   TRY_ASSIGN(const auto config, ask_ssh(address, overrides));
   if (config) apply_config(*config, target);
   else apply_defaults(target);

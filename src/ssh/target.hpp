@@ -51,6 +51,7 @@ struct Overrides {
   std::string user;
   os::Path config;
   os::Path known_hosts;
+  os::Path agent_socket;  // in the place of $SSH_AUTH_SOCK
   TransportKind transport = TransportKind::automatic;
   std::optional<Duration> connect_timeout;
 };

@@ -258,36 +258,58 @@ class Laptops(grid.Case):
 
 
 class Keys(grid.Case):
-    def test_a_login_refused_is_no_silence(self):
-        socket = os.path.join(self.grid.folder, "agent.sock")
-        laptop = self.grid.laptop("agent")
-        laptop.environment["SSH_AUTH_SOCK"] = socket
-
-        def agent():
-            started = subprocess.run(["ssh-agent", "-a", socket], stdout=subprocess.PIPE, text=True, check=True).stdout
-            subprocess.run(["ssh-add", "-q", self.grid.key], env=laptop.environment, check=True,
-                           stderr=subprocess.DEVNULL)
-            return int(re.search(r"SSH_AGENT_PID=(\d+)", started)[1])
-
-        pid = agent()
-        self.addCleanup(lambda: os.kill(pid, 15))
+    def setUp(self):
+        super().setUp()
+        self.laptop = self.grid.laptop(self.id().rsplit(".", 1)[1])
+        self.socket = os.path.join(self.laptop.folder, "agent.sock")
+        self.laptop.environment["SSH_AUTH_SOCK"] = self.socket
+        self.agent = self.start_agent()
+        self.addCleanup(lambda: self.agent and os.kill(self.agent, 15))
         for host in (1, 2):
             facts = self.grid.facts[host]
-            laptop.run("provider", "register", f"h{host}", f"worker@{facts['address']}", "--host-key",
-                       facts["host_key"], "--engine", "process")
-        job = laptop.submit(plain("stays", envs={"STEPS": 200}))
+            self.laptop.run("provider", "register", f"h{host}", f"worker@{facts['address']}", "--host-key",
+                            facts["host_key"], "--engine", "process")
+
+    def start_agent(self, socket=None):
+        started = subprocess.run(["ssh-agent", "-a", socket or self.socket], stdout=subprocess.PIPE, text=True, check=True).stdout
+        subprocess.run(["ssh-add", "-q", self.grid.key], env=dict(self.laptop.environment, SSH_AUTH_SOCK=socket or self.socket),
+                       check=True, stderr=subprocess.DEVNULL)
+        return int(re.search(r"SSH_AGENT_PID=(\d+)", started)[1])
+
+    def end_agent(self):
+        os.kill(self.agent, 15)
+        self.agent = None
+        grid.wait_until("the end of ssh-agent", 60, lambda: not os.path.exists(self.socket))
+
+    def test_a_login_refused_is_no_silence(self):
+        job = self.laptop.submit(plain("stays", envs={"STEPS": 200}))
         job.wait_checkpoint(1)
         host = job.host()
-        os.kill(pid, 15)
-        grid.wait_until("the end of ssh-agent", 60, lambda: not os.path.exists(socket))
+        self.end_agent()
         self.grid.enter(host, "pkill -9 -u worker -f 'gridctl-agent connect'")
         refused = job.wait_event("host_login_refused", deadline=60)
         self.assertIn("ssh-add", str(refused))
         time.sleep(7)  # longer than lost_after
-        pid = agent()
+        self.agent = self.start_agent()
         job.wait_success()
         self.assertEqual(len(job.attempts()), 1, job.evidence())
         self.assertEqual(job.events("host_lost"), [])
+
+    def test_a_command_brings_the_daemon_another_ssh_agent(self):
+        job = self.laptop.submit(plain("waits", envs={"STEPS": 200}))
+        job.wait_checkpoint(1)
+        self.end_agent()
+        later = self.laptop.submit(plain("later"))
+        grid.wait_until("a refusal", 60, lambda: "accepts none of our keys" in self.laptop.run("job", "events", later.id).out)
+        other = os.path.join(self.laptop.folder, "other.sock")
+        self.agent = self.start_agent(other)
+        self.laptop.environment["SSH_AUTH_SOCK"] = other
+        pid = self.laptop.daemon_pid()
+        last = self.laptop.submit(plain("last"))
+        for one in (last, later, job):
+            one.wait_success()
+        self.assertEqual(self.laptop.daemon_pid(), pid)
+        self.assertLess(len(later.attempts()), 12, "each try waits longer")
 
 
 class Engines(grid.Case):

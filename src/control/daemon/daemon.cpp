@@ -16,6 +16,7 @@
 #include "control/daemon/host_rescans.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/measure/network_watch.hpp"
+#include "control/reach/connect_agent.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/paths.hpp"
 #include "control/reach/ssh_network.hpp"
@@ -208,6 +209,7 @@ Result<DaemonStatus> daemon_status(const os::Path& state_directory) {
 
 Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::Clock& clock = os::system_clock();
+  offer_login_agent(Paths{state_directory});
   TRY_ASSIGN(DaemonStatus status, daemon_status(state_directory));
   // One that does not say who it is begins or ends this moment; of one that ends, its end is waited for.
   for (const BootTime deadline = clock.boot() + k_start_timeout; status.running && status.pid == 0;) {

@@ -22,12 +22,37 @@ Error named(Error error, const registry::Provider& provider) {
   return error;
 }
 
+constexpr std::uint64_t k_socket_path_max = 4096;
+
+os::Path login_agent_file(const Paths& paths) { return paths.root / "ssh-agent"; }
+
+// Empty: none was offered, or it is our own or gone.
+os::Path offered_login_agent(const Paths& paths) {
+  const os::Path offered = os::read_file(login_agent_file(paths), k_socket_path_max).value_or("");
+  return offered != os::environment("SSH_AUTH_SOCK").value_or("") && os::exists(offered) ? offered : os::Path{};
+}
+
+Result<ssh::Target> target_with(const registry::Provider& provider, const Paths& paths, const os::Path& login_agent) {
+  ssh::Overrides overrides;
+  for (const std::string& identity : provider.identities) overrides.identities.emplace_back(identity);
+  overrides.jump = provider.jump;
+  overrides.known_hosts = paths.known_hosts();
+  overrides.agent_socket = login_agent;
+  if (const Result<ssh::TransportKind> kind = ssh::parse_transport(provider.transport)) overrides.transport = *kind;
+  return ssh::resolve(provider.address, overrides);
+}
+
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
                           std::vector<std::string> features, BootTime deadline, os::Clock& clock,
                           const UploadProgress& progress = {}) {
-  TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
-  Result<AgentSession> session =
-      open_agent(target, {agent_images(), controller, std::move(features), progress}, deadline, clock);
+  const auto open = [&](const os::Path& login_agent) -> Result<AgentSession> {
+    TRY_ASSIGN(const ssh::Target target, target_with(provider, paths, login_agent));
+    return open_agent(target, {agent_images(), controller, features, progress}, deadline, clock);
+  };
+  Result<AgentSession> session = open({});
+  if (!session && session.error().code == Code::auth_refused)
+    if (const os::Path offered = offered_login_agent(paths); !offered.empty())
+      if (Result<AgentSession> again = open(offered)) return again;
   if (!session) return named(std::move(session).error(), provider);
   return session;
 }
@@ -43,12 +68,13 @@ std::vector<AgentImage> agent_images() {
 }
 
 Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths) {
-  ssh::Overrides overrides;
-  for (const std::string& identity : provider.identities) overrides.identities.emplace_back(identity);
-  overrides.jump = provider.jump;
-  overrides.known_hosts = paths.known_hosts();
-  if (const Result<ssh::TransportKind> kind = ssh::parse_transport(provider.transport)) overrides.transport = *kind;
-  return ssh::resolve(provider.address, overrides);
+  return target_with(provider, paths, {});
+}
+
+void offer_login_agent(const Paths& paths) {
+  const std::string ours = os::environment("SSH_AUTH_SOCK").value_or("");
+  if (ours.empty() || os::read_file(login_agent_file(paths), k_socket_path_max).value_or("") == ours) return;
+  (void)os::write_file_atomically(login_agent_file(paths), ours);  // without it the daemon keeps its own
 }
 
 Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,

@@ -18,6 +18,9 @@ namespace gridctl::control {
 [[nodiscard]] std::vector<AgentImage> agent_images();
 // As `ssh` would go there today: the user's ssh configuration is asked each time.
 [[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
+// Keeps this process's $SSH_AUTH_SOCK in the state directory. Where a login is refused, it is tried once more with the
+// ssh-agent that a command offered last: the shell that started the daemon may be gone, and its ssh-agent with it.
+void offer_login_agent(const Paths& paths);
 // For the loop. Blocks until `deadline`.
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
                                                 const ControllerId& controller, BootTime deadline, os::Clock& clock,
