@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "folders.hpp"
 
+#include "bag/bag.hpp"
+#include "bag_truth.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -53,6 +55,60 @@ Result<void> SimFolders::remove_secrets(const JobId& job) {
   });
   if (!done) kept_by_fault_.insert(job.value);  // housekeeping comes for them an hour later, and is not here
   return done;
+}
+
+// --- Bags ------------------------------------------------------------------------------------------------------------
+
+Result<std::string> SimFolders::bag_journal(const JobId& job) {
+  if (journals_.contains(job.value)) world_.bags->reread(job, journals_[job.value]);
+  return journals_[job.value];
+}
+
+void SimFolders::append(const JobId& job, std::string_view records) {
+  std::string& journal = journals_[job.value];
+  if (journal.empty()) journal = bag::k_magic;
+  journal += records;
+  world_.bags->appended(job, records);
+}
+
+// What fails in the middle leaves what it has written, and so does a daemon that dies.
+Result<void> SimFolders::bag_append(const JobId& job, std::string_view records) {
+  const bool dies = world_.kill_here();
+  const bool full = world_.laptops[static_cast<std::size_t>(laptop_)]->disk_full;
+  const std::string_view begun = records.substr(0, dies || full || world_.points.is_active() ? world_.rng.below(records.size() + 1) : 0);
+  if (dies || full) {
+    append(job, begun);
+    if (dies) throw Killed{};
+    return make_error(Code::no_space, "the disk is full");
+  }
+  bool done = false;
+  const Result<void> written = pass(Point::folders_bag_append, job, [&] { append(job, records), done = true; });
+  if (!done) append(job, begun);
+  return written;
+}
+
+Result<void> SimFolders::bag_replace(const JobId& job, std::string_view journal) {
+  return pass(Point::folders_bag_replace, job, [&] {
+    world_.bags->reread(job, std::string(journal));
+    journals_[job.value] = journal;
+  });
+}
+
+Result<void> SimFolders::bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
+                                    std::string_view bytes) {
+  return pass(Point::folders_bag_output, job, [&] {
+    world_.bags->printed(job, worker, epoch, offset, bytes);
+    std::string& kept = task_output_[{job.value, worker, epoch.value}];
+    if (offset > kept.size()) kept.resize(offset, '\0');
+    if (offset + bytes.size() > kept.size()) kept.replace(offset, std::string::npos, bytes);
+  });
+}
+
+bool SimFolders::resume_bag(const JobId& job) {
+  const bag::Progress now = world_.bags->read(job).progress();
+  if (now.tasks > 0 && now.done == now.tasks) return false;
+  append(job, bag::encode(bag::Resumed{}));
+  return true;
 }
 
 }  // namespace gridctl::sim

@@ -26,7 +26,17 @@ class SimFolders : public control::JobFolders {
   [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override;
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
+  [[nodiscard]] Result<std::string> bag_journal(const JobId& job) override;
+  [[nodiscard]] Result<void> bag_append(const JobId& job, std::string_view records) override;
+  [[nodiscard]] Result<void> bag_replace(const JobId& job, std::string_view journal) override;
+  [[nodiscard]] Result<std::uint64_t> bag_output_end(const JobId& job, std::uint32_t worker, Epoch epoch) override {
+    return task_output_[{job.value, worker, epoch.value}].size();
+  }
+  [[nodiscard]] Result<void> bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
+                                        std::string_view bytes) override;
+
   // By the user.
+  [[nodiscard]] bool resume_bag(const JobId& job);  // false: nothing of it is left to run
   void put_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) {
     for (const auto& [name, value] : secrets) secrets_[{job.value, name}] = value;
   }
@@ -46,8 +56,12 @@ class SimFolders : public control::JobFolders {
   template <class Effect>
   Result<void> pass(Point point, const JobId& job, Effect effect);
 
+  void append(const JobId& job, std::string_view records);
+
   World& world_;
   const int laptop_;
+  std::map<std::string, std::string> journals_;  // of bags
+  std::map<std::tuple<std::string, std::uint32_t, std::uint64_t>, std::string> task_output_;
   std::map<std::tuple<std::string, std::uint64_t, int>, std::string> logs_;
   std::map<std::pair<std::string, std::string>, std::string> secrets_;
   std::set<std::string> kept_by_fault_;

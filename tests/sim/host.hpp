@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/bag_queue.hpp"
 #include "agent/host_limits.hpp"
 #include "agent/ledger.hpp"
 #include "agent/stop_clock.hpp"
@@ -37,6 +38,16 @@ struct Launch {       // run/K
   std::optional<agent::ExitRecord> exit;
 };
 
+struct WorkerFiles {  // of a worker of a bag
+  std::vector<wire::BagOrder> orders;
+  std::vector<wire::TaskResult> results;
+  std::string output;
+  // Of its process.
+  std::size_t read = 0;  // orders
+  agent::BagQueue queue;
+  std::optional<agent::BagTask> task;  // that runs, or ran when it died
+};
+
 // The folder of an attempt. What a power cut may take is marked by `synced`.
 struct Folder {
   std::shared_ptr<const wire::StartRequest> start;
@@ -56,6 +67,7 @@ struct Folder {
   std::uint64_t supervisor = 0;  // life of the process that holds the lock; 0 = none
   Nanos accepted_at = 0;
   std::string log;
+  WorkerFiles bag;
 };
 
 class Supervision;
@@ -81,6 +93,8 @@ class Host {
   // Output, and what lies in the working directory.
   [[nodiscard]] Result<std::string> read_log(int laptop, const wire::LogRequest& wanted);
   [[nodiscard]] Result<wire::ResultsReply> results(int laptop, const wire::ResultsRequest& wanted);
+  [[nodiscard]] wire::BagReply answer_bag(int laptop, const wire::BagRequest& request);
+  [[nodiscard]] Result<std::string> read_task_output(int laptop, const wire::LogRequest& wanted);
   // An effect of the request that is served came late: so much later its answer goes out.
   void answer_later(Nanos delay) { answer_delay_ += delay; }
   [[nodiscard]] Nanos take_answer_delay() { return std::exchange(answer_delay_, 0); }
@@ -122,6 +136,15 @@ class Host {
   void changed(const Key& key);  // something in ctl/
   // The program.
   void run_payload(const Key& key, Payload* payload, Nanos from);
+  // A worker of a bag; host_bag.cpp.
+  void run_tasks(const Key& key, Payload* payload);
+  void task_over(const Key& key, Payload* payload, Nanos took, bool fails, bool kills);
+  void stop_tasks(const Key& key);
+  void record_task(const Key& key, const wire::TaskResult& result);
+  void lose_task_files(WorkerFiles& bag) const;
+  [[nodiscard]] Result<void> take_orders(const Key& key, const wire::BagAsk& ask);
+  [[nodiscard]] wire::BagTold tell_tasks(const Key& key, const wire::BagAsk& ask);
+  void lie(wire::BagTold& told);
   void await_peers(const Key& key, Payload* payload, Nanos from);
   void work(const Key& key, Payload* payload, Nanos from);
   void say(Folder& folder, const std::string& words) const;  // by the program

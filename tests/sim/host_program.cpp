@@ -15,6 +15,7 @@ constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced m
 // A gang's program waits for the others, and hangs for ever when one of them has failed.
 void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
   init_[payload] = spawn();
+  if (const Folder* mine = folder(key); mine != nullptr && mine->start->spec.bag) return run_tasks(key, payload);
   await_peers(key, payload, from);
 }
 
@@ -73,6 +74,7 @@ void Host::payload_over(const Key& key, std::size_t launch, Why why, const agent
   Launch& ended = mine->launches[launch];
   ended.init_lives = false;
   if (record != nullptr) ended.exit = *record;
+  if (mine->start->spec.bag && record != nullptr && why == Why::ordered) stop_tasks(key);
   alive_.erase(static_cast<std::uint64_t>(init_[ended.payload].pid));
   world_.truth->payload_ends(*ended.payload, why);
   world_.after(k_ms, world_.host_node(index_), [this, key] {
@@ -132,6 +134,7 @@ void Host::lose_power() {
       if (launch.init_lives) world_.truth->payload_ends(*launch.payload, Why::power);
       launch.init_lives = false;
     }
+    if (one.start->spec.bag && random.chance(0.5)) lose_task_files(one.bag);
     const bool ended = one.status && one.status->phase == wire::AttemptPhase::ended;
     if (!ended && random.chance(0.3)) one.status.reset();
     if (!ended && world_.now - one.accepted_at < k_writeback && random.chance(0.5))

@@ -109,6 +109,13 @@ class Build:
         """Where it lies without a fault."""
         return self.folder / re.search(r" -o (\S+)", self.commands[program][-1])[1]
 
+    def unit_of(self, source, program):
+        """The file by which it is compiled: itself, or one that includes it."""
+        units = [pathlib.Path(line.rpartition(" -c ")[2]) for line in self.commands[program] if " -c " in line]
+        if source in units:
+            return source
+        return next(unit for unit in units if unit.suffix == ".cxx" and f'"{source}"' in unit.read_text())
+
     def plant(self, name, file, expression, program):
         """The program with this fault, or the word for what went wrong."""
         original = (TOP / file).read_text()
@@ -122,8 +129,12 @@ class Build:
         # A header's fault is looked for in the file of its own name.
         source = TOP / re.sub(r"\.hpp$", ".cpp", file)
         compiled = source if file.endswith(".hpp") else place / file
-        command = next(line for line in self.commands[program] if line.endswith(f" -c {source}"))
-        command = re.sub(r" -M[DTF]( \S+\.[do])?(?= )", "", command.removesuffix(f" -c {source}"))
+        unit = self.unit_of(source, program)
+        if unit != source:  # a room that is compiled as one
+            compiled = place / unit.name
+            compiled.write_text(unit.read_text().replace(f'"{source}"', f'"{place / file}"'))
+        command = next(line for line in self.commands[program] if line.endswith(f" -c {unit}"))
+        command = re.sub(r" -M[DTF]( \S+\.[do])?(?= )", "", command.removesuffix(f" -c {unit}"))
         command = re.sub(r" -o \S+$", f" -o {place}/mutant.o -c {compiled}", command)
         command = command.replace(" -I", f" -I{place}/src -I", 1)
         # Before the libraries: their own copy of the file is not asked for any more.
@@ -133,8 +144,9 @@ class Build:
         return place / program, ""
 
 
-def run_seeds(simulator, seeds):
-    done = subprocess.run([simulator, "--count", str(seeds), "--quiet"], capture_output=True, text=True)
+def run_seeds(simulator, seeds, only_bags):
+    words = [simulator, "--count", str(seeds), "--quiet"] + ["--bags"] * only_bags
+    done = subprocess.run(words, capture_output=True, text=True)
     simulator.unlink()
     found = re.search(r"^seed (\d+) breaks (\w+): (?:\2: )?(.*)$", done.stdout, re.M)
     if found:
@@ -188,7 +200,7 @@ def main():
         program, problem = build.plant(name, file, expression, binary or SIMULATOR)
         if problem:
             return name, key, problem
-        return name, key, run_test(program, build.sound(binary), tests) if test else run_seeds(program, chosen.seeds)
+        return name, key, run_test(program, build.sound(binary), tests) if test else run_seeds(program, chosen.seeds, name.startswith("bag-"))
 
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(judge, mutant) for mutant in missing]):

@@ -20,6 +20,7 @@ Error broken() { return make_error(Code::host_unreachable, "the connection broke
 wire::AgentHello hello_of(const Host::Hello& told) {
   wire::AgentHello hello;
   hello.boot_id = told.boot_id;
+  hello.features = {std::string(wire::k_bags_feature)};
   hello.host_time = told.host_time;
   return hello;
 }

@@ -144,6 +144,31 @@ void draw_gangs(Random& random, Options& options) {
   if (random.chance(0.4)) options.port_trouble = 0.1 * random.unit();
 }
 
+// Tasks that fail, kill their workers, or take long on one host.
+void draw_bags(Random& random, Options& o) {
+  if (!random.chance(0.15)) return;
+  o.bags = random.unit();
+  o.tasks = static_cast<int>(random.chance(0.3) ? random.between(1, 20) : random.between(20, 300));
+  o.task_takes = std::max<Nanos>(o.work * o.hosts / o.tasks / 4, k_ms);
+  if (random.chance(0.2)) o.task_takes = random.between(1, 200) * k_ms;
+  if (random.chance(0.3)) o.task_slow = static_cast<int>(random.between(2, 12));
+  if (random.chance(0.3)) o.task_fails = 0.3 * random.unit();
+  if (random.chance(0.3)) o.task_poison = 0.1 * random.unit();
+  if (random.chance(0.15)) o.task_kills = 0.02 * random.unit();
+}
+
+void draw_bag(const Options& o, Random& random, job::Spec& spec) {
+  spec.tasks = job::Tasks{};
+  spec.workload.tasks = static_cast<int>(random.between(1, o.tasks));
+  spec.workload.work.reset();
+  if (random.chance(0.5)) spec.tasks->retries = static_cast<int>(random.between(0, 3));
+  if (random.chance(0.3)) spec.tasks->max_parallel = static_cast<int>(random.between(1, 4));
+  spec.twins = 1;
+  spec.checkpoint.standby = false;
+  spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  spec.outputs.clear();
+}
+
 // What a job costs that runs whole on a host of this price.
 double cost_of(const Options& o, double usd_per_hour) { return usd_per_hour * static_cast<double>(o.work) / (3600 * k_s); }
 
@@ -227,6 +252,10 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
     if (outputs.chance(o.outputs))
       spec.outputs.push_back({"out", job::OutputWhen::always, outputs.chance(0.5) ? Duration{o.save_every} : Duration{}});
   }
+  if (o.bags > 0) {
+    Random bags(o.seed * 37 + static_cast<std::uint64_t>(index));
+    if (index == 0 || bags.chance(o.bags)) return draw_bag(o, bags, spec), spec;
+  }
   if (o.ganged > 0 && (index < 2 || random.chance(o.ganged))) {
     // One that lies, or where nothing lives for long, can be avoided.
     spec.num_nodes = static_cast<int>(random.between(2, std::max(2, std::min(3, o.hosts - (o.liar >= 0 ? 1 : 0)))));
@@ -309,6 +338,8 @@ Options draw(std::uint64_t seed) {
   if (points.chance(0.4)) o.words = 1;
   if (points.chance(0.3)) o.rich_faults = 0.3 * points.unit();
   if (points.chance(0.3)) o.outputs = points.unit();
+  Random bags(seed * 0xA24BAED4963EE407u + 13);
+  draw_bags(bags, o);
   return o;
 }
 

@@ -84,12 +84,18 @@ struct Options {
   double cancel_start = 0;    // the user cancels when a START has just gone out
   double sleep_launch = 0;    // a host falls asleep while it launches
   double lie_start = 0;       // the liar refuses what it could start; 1: that is its only lie
+  bool lie_orders = false;    // the liar has had orders of a bag that nobody gave
   bool deadly = false;        // on the liar's machine programs are killed before they have saved anything
   Nanos lost_after = 0, lease = 0;
   Nanos work = 0, save_every = 0, start_time = 0, transfer_time = 0;
   int keep = 3;              // newest checkpoints of a job; two stay in any case
   Nanos save_cost = 0;       // the program's work stands still so long for each checkpoint
   double start_spread = 1;   // of the start's time: from (1 - half of it) to (1 + half of it)
+  double bags = 0;             // a job is a bag of tasks; the first one surely, when any
+  int tasks = 0;               // at most
+  Nanos task_takes = k_s / 2;  // on average
+  int task_slow = 1;           // so many times as long on the first host
+  double task_fails = 0, task_poison = 0, task_kills = 0;  // once; always; its worker dies of it, always
   double program_fails = 0;  // a job's own code ends with an error once in a while
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
   Nanos patience = 0;        // with the healed world; 0: as long as it should take

@@ -92,6 +92,12 @@ std::vector<Base> bases() {
   o = usual(10);
   o.faults = {fault(FaultKind::laptop_kill, 70 * k_s, 5 * k_s), fault(FaultKind::laptop_kill, 200 * k_s, 5 * k_s)};
   all.push_back({"killed daemons", o});
+  o = usual(12);
+  o.bags = 1;
+  o.tasks = 60;
+  o.task_takes = 6 * k_s;
+  o.faults = {fault(FaultKind::host_power, 60 * k_s, 30 * k_s), fault(FaultKind::laptop_kill, 80 * k_s, 5 * k_s)};
+  all.push_back({"a bag", o});
   return all;
 }
 

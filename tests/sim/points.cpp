@@ -7,8 +7,8 @@ namespace {
 constexpr Nanos k_rich = 10 * k_s;        // after a fault, or after the effect before
 constexpr double k_richer = 8;            // so much more often then
 constexpr std::string_view k_attempt = "attempt.";
-// The worlds have no remotes, no bags, users who never pause, and hosts that are what they were and have no ranks.
-constexpr std::string_view k_elsewhere[] = {"remote.",  "folders.bag_", "records.begin_pause", "records.end_pause",
+// The pairs have no remotes, no damaged journals, users who never pause, and hosts that are what they were and have no ranks.
+constexpr std::string_view k_elsewhere[] = {"remote.", "folders.bag_replace", "records.begin_pause", "records.end_pause",
                                             "records.update_provider", "records.save_host_report", "freight.push_part",
                                             "host.keep_work"};
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/bag.hpp"
+
 namespace gridctl::sim {
 
 namespace {
@@ -73,9 +75,14 @@ Result<Served> answer(Host& host, int laptop, const std::string& payload, LastPo
   if (operation == "stop") return served(as_request(wire::parse_stop(payload)));
   if (operation == "clean") return served(as_request(wire::parse_clean(payload)));
   if (operation == "standby") return Served{"{}", {}};  // a help only: nothing that is judged depends on it
-  if (operation == "log") {
-    TRY_ASSIGN(const wire::LogRequest wanted, wire::parse_log(payload));
-    const Result<std::string> log = host.read_log(laptop, wanted);
+  if (operation == wire::k_bag_operation) {
+    TRY_ASSIGN(const wire::BagRequest request, wire::parse_bag(payload));
+    return Served{wire::encode(host.answer_bag(laptop, request)), {}};
+  }
+  const bool of_tasks = operation == wire::k_bag_output_operation;
+  if (of_tasks || operation == "log") {
+    TRY_ASSIGN(const wire::LogRequest wanted, of_tasks ? wire::parse_bag_output(payload) : wire::parse_log(payload));
+    const Result<std::string> log = of_tasks ? host.read_task_output(laptop, wanted) : host.read_log(laptop, wanted);
     if (!log) return Served{wire::error_payload(log.error()), {}};
     return Served{wire::encode(wire::LogReply{wanted.offset, wanted.offset + log->size()}), *log};
   }

@@ -24,6 +24,13 @@ bool Truth::knows(const JobId& job) const {
   return found != shadows_.end() && found->second.submitted;
 }
 
+bool Truth::is_over(const JobId& job) const {
+  const auto found = shadows_.find(index(job));
+  if (found == shadows_.end()) return false;
+  const job::State& state = found->second.newest;
+  return job::is_final(state.visible()) || state.cancel || found->second.cancelled || !state.overtaken.empty();
+}
+
 int Truth::family(int job) const {
   const JobId& leader = world_.jobs[static_cast<std::size_t>(job)].spec.twin_of;
   return leader.value.empty() ? job : index(leader);
@@ -198,7 +205,8 @@ void Truth::final_check() {
     if (!job::is_final(state.visible()))
       throw Violation("L1", which + " does not finish in a healthy world: " +
                                 std::string(job::state_name(state.visible())) + ", " + state.reason_text);
-    if (state.visible() == job::JobState::failed && state.reason != "program_failed")
+    if (state.visible() == job::JobState::failed && state.reason != "program_failed" &&
+        state.overtaken_by != job::Overtaken::tasks_failed)
       throw Violation("L1", which + " failed by no fault of its own: " + state.reason_text);
     if (!state.pending_cleanups.empty() && !is_liar(state.pending_cleanups.front().host))
       throw Violation("L5", which + " still has loose ends on " + state.pending_cleanups.front().host.value);

@@ -113,6 +113,7 @@ class Truth {
 
   [[nodiscard]] int index(const JobId& job) const;
   [[nodiscard]] bool knows(const JobId& job) const;                 // it was acknowledged
+  [[nodiscard]] bool is_over(const JobId& job) const;               // or it is being ended
   [[nodiscard]] int family(int job) const;                          // the leader of a twin; else the job itself
   [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job

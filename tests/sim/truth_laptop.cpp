@@ -2,6 +2,7 @@
 // What laptops believe, held against what is.
 #include <algorithm>
 
+#include "bag_truth.hpp"
 #include "control/follow/limits.hpp"
 #include "faults.hpp"
 #include "host.hpp"
@@ -192,6 +193,8 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded)
     throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
+  if (!after.overtaken.empty() && after.overtaken_by != job::Overtaken::twin)
+    return world_.bags->ends(after.id, after.overtaken_by == job::Overtaken::tasks_done);
   if (after.visible() != job::JobState::succeeded) return;
   if (!after.overtaken.empty()) return check_overtaken(after);
   if (attempt == nullptr || attempt->epoch != after.epoch)

@@ -57,6 +57,7 @@ void Truth::check_placed(int laptop, const job::State& after) {
 // Also of a placement that is only seen when it is read back.
 void Truth::check_apart(const job::State& state) {
   const job::Attempt* attempt = state.attempt();
+  if (world_.jobs[static_cast<std::size_t>(index(state.id))].spec.tasks) return;  // workers of a bag may share a host
   if (attempt == nullptr || is_stopping(state)) return;
   const int leader = family(index(state.id));
   for (const job::Member& member : attempt->members)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "user.hpp"
 
+#include "bag_truth.hpp"
 #include "sched/catalogue.hpp"
 #include "truth.hpp"
 
@@ -121,7 +122,7 @@ void Laptop::look() {
   const Node& node = world_.node(index_);
   if (disk_full || registry_trouble || controller_ == nullptr) clear_since_ = world_.now;
   clear_since_ = std::max(clear_since_, node.woke_at);
-  if (controller_ != nullptr) world_.truth->audit(*this);
+  if (controller_ != nullptr) world_.truth->audit(*this), world_.bags->audit(*this);
   run_.event(k_look, [this] { look(); });
 }
 
@@ -148,6 +149,7 @@ void Laptop::user_resumes(const JobId& id) {
   std::map<std::string, std::string> secrets;
   for (const std::string& name : before->spec.secrets) secrets[name] = world_.truth->secret_of(world_.index_of(id));
   folders_.put_secrets(id, secrets);
+  if (before->spec.tasks && !folders_.resume_bag(id)) return;
   world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   const Result<job::Step> step = records_.by_user([&](auto& records) {
     return records.apply(id, {wall(), job::ResumeRequested{}});

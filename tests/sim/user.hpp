@@ -40,6 +40,7 @@ class Laptop {
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] control::Controller* controller() { return controller_.get(); }
   [[nodiscard]] int deaths() const { return deaths_; }
+  [[nodiscard]] SimFolders& folders() { return folders_; }
   [[nodiscard]] const SimFolders& folders() const { return folders_; }
   [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
   [[nodiscard]] WallTime wall() const { return clock_.wall(); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/held.hpp"
+#include "bag_truth.hpp"
 #include "supervision.hpp"
 
 namespace gridctl::sim {
@@ -236,6 +237,7 @@ Result<void> View::keep_work(const AttemptKey& key, Duration) {
 Result<void> View::remove(const AttemptKey& key) {
   TRY(change(Point::host_remove, key.job, false));
   host_.world_.truth->removes(host_.index_, laptop_, key.job, key.epoch);
+  if (const Folder* mine = find(key)) host_.world_.bags->removes(key.job, key.epoch, mine->emptied ? 0 : mine->bag.results.size());
   host_.release(key_of(key));
   host_.supervisions_.erase(key_of(key));
   host_.folders_.erase(key_of(key));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bag_truth.hpp"
 #include "faults.hpp"
 #include "host.hpp"
 #include "truth.hpp"
@@ -26,6 +27,7 @@ World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(tra
   }
   links.resize(static_cast<std::size_t>(options.laptops * options.hosts));
   truth = std::make_unique<Truth>(*this);
+  bags = std::make_unique<BagTruth>(*this);
   Random specs = rng.fork();
   for (int i = 0; i < options.jobs; ++i) {
     SimJob job;

@@ -29,6 +29,7 @@ namespace gridctl::sim {
 class Host;
 class Laptop;
 class Truth;
+class BagTruth;
 
 // Thrown by checks; ends the run. `rule` is S1…S8, L1…L5 or R for a repetition that differs.
 struct Violation : std::runtime_error {
@@ -138,6 +139,7 @@ class World {
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<Laptop>> laptops;
   std::unique_ptr<Truth> truth;
+  std::unique_ptr<BagTruth> bags;
   std::vector<std::string> lines;  // of the trace
   std::span<const control::ConcernMaker> concerns;  // of the daemons; empty: those that ship
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bags on the shipped controller: hosts lose their power, the daemon dies, links break, and each task counts once.
+#include "bag_truth.hpp"
+#include "grid.hpp"
+
+namespace gridctl::sim {
+namespace {
+
+Options bag_options(int hosts) {
+  Options o = quiet_options();
+  o.hosts = hosts;
+  o.lost_after = 10 * k_s;
+  return o;
+}
+
+void add_bag(Grid& grid, int tasks, int retries = 1) {
+  grid.add("bag", [&](job::Spec& spec) {
+    spec.workload.tasks = tasks;
+    spec.workload.work.reset();
+    spec.tasks = job::Tasks{};
+    spec.tasks->retries = retries;
+    spec.recovery.lost_after = std::chrono::seconds{10};
+  });
+}
+
+const bag::Bag& bag_of(Grid& grid) { return grid.world.bags->read({"bag"}); }
+std::uint64_t runs(const Grid& grid) { return grid.world.bags->executions({"bag"}); }
+
+TEST(Bags, RunEachTaskOnceOnAllHosts) {
+  Grid grid(bag_options(3));
+  add_bag(grid, 300);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+  const bag::Bag& bag = bag_of(grid);
+  EXPECT_EQ(bag.progress().done, 300u);
+  EXPECT_EQ(runs(grid), 300u);
+  std::set<std::string> hosts;
+  for (const auto& [worker, holder] : bag.workers())
+    if (holder.done > 0) hosts.insert(holder.host);
+  EXPECT_EQ(hosts.size(), 3u);
+}
+
+TEST(Bags, GoOnWhenAHostIsLostAndWhenTheDaemonDies) {
+  Grid grid(bag_options(3));
+  add_bag(grid, 500);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > 50; }));
+  grid.laptop().die(false);
+  grid.laptop().begin();
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > 150; }));
+  grid.world.hosts[1]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+  EXPECT_EQ(bag_of(grid).progress().done, 500u);
+  EXPECT_LE(runs(grid), 500u + 30u) << "what the lost host held, and a few of the end";
+}
+
+TEST(Bags, MakeNoMoreWorkersThanTasks) {
+  Options o = bag_options(3);
+  o.task_takes = k_min;
+  Grid grid(o);
+  grid.add("bag", [&](job::Spec& spec) {
+    spec.workload.tasks = 4;
+    spec.workload.work.reset();
+    spec.tasks = job::Tasks{};
+    spec.resources.gpus.clear();
+  });
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_LE(grid.world.jobs.size(), 4u);
+}
+
+TEST(Bags, BelieveNoHostThatClaimsToHaveHadOtherOrders) {
+  Options o = bag_options(2);
+  o.liar = 1;
+  o.lie_orders = true;
+  Grid grid(o);
+  add_bag(grid, 1000);
+  EXPECT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+}
+
+TEST(Bags, EndAsFailedWithTheTasksThatFailed) {
+  Options o = bag_options(2);
+  o.task_poison = 1;
+  Grid grid(o);
+  add_bag(grid, 5);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::failed);
+  EXPECT_EQ(grid.job("bag").machine.reason_text, "5 of 5 tasks failed: 0-4");
+  EXPECT_GE(runs(grid), 10u) << "each was tried twice";
+  EXPECT_LE(runs(grid), 12u) << "and two of them, for the end to come sooner, on both hosts at once";
+}
+
+}  // namespace
+}  // namespace gridctl::sim
