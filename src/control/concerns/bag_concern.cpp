@@ -299,10 +299,10 @@ class BagConcern : public Concern {
     std::uint64_t starting = 0;  // they will take tasks that wait
     for (const std::string& id : live.members) {
       const TrackedJob* job = std::as_const(controls_.book).find({id});
-      if (job == nullptr || job == &leader || job->in<job::Done>() != nullptr) continue;
-      if (job->in<job::Waiting>() != nullptr) return;
+      if (job == &leader || (job != nullptr && job->in<job::Done>() != nullptr)) continue;
+      if (job != nullptr && job->in<job::Waiting>() != nullptr) return;
       ++workers;
-      if (job->in<job::Running>() == nullptr) ++starting;
+      if (job == nullptr || job->in<job::Running>() == nullptr) ++starting;  // the book may not know it yet
     }
     double slowest = 0;
     for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
@@ -352,6 +352,7 @@ class BagConcern : public Concern {
     }
     TRY(controls_.world.records.submit(id, worker_spec(leader, live.next), controls_.world.clock.wall(), inputs));
     ++live.next;
+    live.members.insert(id.value);
     controls_.book.refresh_soon();
     return {};
   }
