@@ -260,7 +260,7 @@ class Laptops(grid.Case):
 class Keys(grid.Case):
     def setUp(self):
         super().setUp()
-        self.laptop = self.grid.laptop(self.id().rsplit(".", 1)[1])
+        self.laptop = self.grid.laptop(self.id().rsplit("_", 1)[1])  # a short name: so is the path of the socket
         self.socket = os.path.join(self.laptop.folder, "agent.sock")
         self.laptop.environment["SSH_AUTH_SOCK"] = self.socket
         self.agent = self.start_agent()

@@ -185,7 +185,9 @@ TEST_P(Ranks, WhereEachOneStandsIsTold) {
   auto& link = hosts_[0]->agent->link();
   const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{30};
   std::string text;
-  for (int tries = 0; tries < 50 && (text.find("rank 1, process") == std::string::npos || text.find("state S") == std::string::npos); ++tries) {
+  const auto lacks = [&text](const char* words) { return text.find(words) == std::string::npos; };
+  // A process that is becoming another program shows its environment, and thus its rank, a moment later.
+  for (int tries = 0; tries < 100 && (lacks("rank 0, process") || lacks("rank 1, process") || lacks("state S")); ++tries) {
     ASSERT_THAT(hosts_[0]->agent->call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
     const auto data = link.receive(deadline);
     ASSERT_THAT(data, IsOk());

@@ -12,8 +12,8 @@ LONG = bool(os.environ.get("GRIDCTL_LONG"))
 SIZE = 1_000_000_000 if LONG else 60_000_000
 BEYOND_MAX = 3  # seconds that a restart may take longer than a copy of the same bytes; on a machine that is idle
 # Bytes that a restart may cost, its own conversation included; beside a small file also what a measurement of the link
-# has sent when it gives way.
-LINE_MAX = 1_000_000 if LONG else SIZE // 4
+# has sent when it gives way, which is much where nothing limits the line.
+LINE_MAX = 1_000_000 if LONG else SIZE * 4 // 5
 RUN = f"""
 mkdir -p out
 if [ -f out/weights ]; then echo restored $(sha256sum < out/weights); else
