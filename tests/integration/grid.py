@@ -253,7 +253,14 @@ class Grid:
                 left[:] = self.leftovers_on(host)
                 return not left
 
-            wait_until(f"h{host} to be clean", deadline, clean, lambda: "\n".join(left))
+            wait_until(f"h{host} to be clean", deadline, clean, lambda: "\n".join(left + self.remains_on(host)))
+
+    def remains_on(self, host):
+        """Evidence of why something is left: the files of the attempts, every process of the host, the daemons' logs."""
+        return [self.enter(host, "cd /home/worker/.gridctl/jobs; ls -lAR --full-time . | head -200; "
+                                 "tail -n 20 */*/*/supervisor.log; cat */*/*/status* | head -c 4000; true"),
+                *(f"{pid} {words}" for pid, words in self.processes(host)),
+                *(laptop.evidence() for laptop in self.laptops[-2:])]
 
     def laptop(self, name="laptop", state=None):
         laptop = Laptop(self, name, state)

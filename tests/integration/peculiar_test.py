@@ -294,6 +294,7 @@ class Keys(grid.Case):
         job.wait_success()
         self.assertEqual(len(job.attempts()), 1, job.evidence())
         self.assertEqual(job.events("host_lost"), [])
+        self.grid.wait_clean(hosts=[1, 2])
 
     def test_a_command_brings_the_daemon_another_ssh_agent(self):
         job = self.laptop.submit(plain("waits", envs={"STEPS": 200}))
@@ -310,6 +311,7 @@ class Keys(grid.Case):
             one.wait_success()
         self.assertEqual(self.laptop.daemon_pid(), pid)
         self.assertLess(len(later.attempts()), 12, "each try waits longer")
+        self.grid.wait_clean(hosts=[1, 2])  # nobody could without the ssh-agent, which ends with this test
 
 
 class Engines(grid.Case):
