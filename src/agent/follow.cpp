@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "agent/process_tree.hpp"
@@ -19,6 +20,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr int k_reads_per_turn = 16;  // at most 4 MiB of output, then other events have their turn
+constexpr Duration k_tell_again = std::chrono::seconds{1};
 
 }  // namespace
 
@@ -92,7 +94,7 @@ void AttemptRunner::read_log() {
 }
 
 void AttemptRunner::arm_timer() {
-  const BootTime due = stop_.due(now());
+  const BootTime due = std::min(stop_.due(now()), tell_again_at_.value_or(stop_.due(now())));
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
   when.it_value.tv_nsec = std::max<std::int64_t>(due.ns, 1) % 1'000'000'000;
@@ -102,6 +104,7 @@ void AttemptRunner::arm_timer() {
 void AttemptRunner::act_on_time() {
   std::uint64_t expirations = 0;
   [[maybe_unused]] const auto got = ::read(timer_.get(), &expirations, sizeof expirations);
+  if (tell_again_at_ && now() >= *tell_again_at_) publish();
   if (!stop_wanted()) {
     if (now() >= stop_.due(now())) read_control();
     return;
@@ -154,8 +157,11 @@ void AttemptRunner::publish() {
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   if (checkpoints_) status_.no_checkpoint = checkpoints_->stalled();
   say_pause();
-  if (const auto written = write_status(attempt_, status_, clock_, true); !written)
-    os::log(os::LogLevel::error, "cannot write the status: " + written.error().one_line());
+  const bool failed_before = std::exchange(tell_again_at_, std::nullopt).has_value();
+  const auto written = write_status(attempt_, status_, clock_, true);
+  if (written) return;
+  tell_again_at_ = now() + k_tell_again;
+  if (!failed_before) os::log(os::LogLevel::error, "cannot write the status: " + written.error().one_line());
 }
 
 }  // namespace gridctl::agent

@@ -111,6 +111,7 @@ class AttemptRunner {
   HostLimits limits_;
   std::optional<BootTime> started_at_;
   std::optional<BootTime> running_since_;  // `run`, after `setup`
+  std::optional<BootTime> tell_again_at_;  // the status could not be written
   PauseRecord pause_;
   std::unique_ptr<HelperProcess> pause_helper_;  // that took it off its GPUs
   std::optional<BootTime> harmed_at_;  // the driver failed while it took the job off its GPUs or put it back

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+
+#include "os/net.hpp"
 
 namespace gridctl::os {
 
@@ -41,12 +42,8 @@ Result<Listener> listen_local(std::uint16_t port) {
 }
 
 Result<Listener> listen_at(const Path& socket_path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
+  TRY_ASSIGN(const sockaddr_un address, local_address(socket_path));
   const std::string& text = socket_path.native();
-  if (text.size() >= sizeof address.sun_path)
-    return make_error(Code::io, "the path of the socket " + text + " is too long");
-  std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
   Listener listener{Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), 0};
   if (!listener.fd.valid()) return errno_error(errno, "cannot make a socket");
   ::unlink(text.c_str());

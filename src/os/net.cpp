@@ -191,17 +191,22 @@ Result<std::vector<std::string>> numeric_addresses(const std::string& host, Boot
   return found;
 }
 
-Result<Fd> connect_local(const Path& socket_path) {
+Result<sockaddr_un> local_address(const Path& socket_path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string& text = socket_path.native();
   if (text.size() >= sizeof address.sun_path)
     return make_error(Code::io, "the path of the socket " + text + " is too long");
   std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
+  return address;
+}
+
+Result<Fd> connect_local(const Path& socket_path) {
+  TRY_ASSIGN(const sockaddr_un address, local_address(socket_path));
   Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!fd.valid()) return errno_error(errno, "cannot create a socket");
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return errno_error(errno, "cannot connect to the socket " + text);
+    return errno_error(errno, "cannot connect to the socket " + socket_path.native());
   return fd;
 }
 

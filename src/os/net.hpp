@@ -15,6 +15,8 @@
 #include "os/files.hpp"
 #include "os/loop.hpp"
 
+struct sockaddr_un;
+
 namespace gridctl::os {
 
 struct Poll {
@@ -40,6 +42,8 @@ struct TcpOptions {
 // The numeric addresses of a host, at most 16. Errors as connect_tcp's.
 [[nodiscard]] Result<std::vector<std::string>> numeric_addresses(const std::string& host, BootTime deadline,
                                                                  Clock& clock);
+// Error: the path is too long for a socket.
+[[nodiscard]] Result<sockaddr_un> local_address(const Path& socket_path);
 [[nodiscard]] Result<Fd> connect_local(const Path& socket_path);  // AF_UNIX stream, non-blocking
 
 }  // namespace gridctl::os

@@ -278,8 +278,8 @@ void Supervision::payload_ended() {
 
 void Supervision::publish() {
   kill_point();
-  if (host_.disk_full || pass(Point::attempt_write_status) == Fate::fails) return;
-  write_status();
+  untold_ = host_.disk_full || pass(Point::attempt_write_status) == Fate::fails;
+  if (!untold_) write_status();
 }
 
 Fate Supervision::pass(Point point) {
@@ -306,6 +306,7 @@ void Supervision::write_status() {
 void Supervision::look_for_checkpoint() {
   turn([this] {
     if (stage_ != Stage::following) return;
+    if (untold_) publish();
     keep_limits();
     snapshot();
     later(k_s, &Supervision::look_for_checkpoint);

@@ -55,6 +55,7 @@ class Supervision {
   const Host::Key key_;
   const std::uint64_t pid_;
   Stage stage_ = Stage::born;
+  bool untold_ = false;  // the status could not be written
   wire::AttemptStatus status_;
   agent::StopClock clock_;
   std::uint64_t timer_ = 0;

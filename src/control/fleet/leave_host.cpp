@@ -14,7 +14,10 @@ namespace gridctl::control {
 
 namespace {
 constexpr std::size_t k_answer_max = 4096;
+constexpr int k_looks = 16;  // at running agents, half a second apart
 
+// An agent makes its folders anew while it runs, and a daemon may call one more before it learns that the host is
+// forgotten: the folder is removed once no agent runs, and has to stay away until the next look.
 // The id is of letters, digits and '-': agents take no other.
 std::string script_for(const ControllerId& controller) {
   const std::string id = shell_quote(controller.value);
@@ -22,7 +25,11 @@ std::string script_for(const ControllerId& controller) {
          "; [ -d \"$h/bin\" ] || { echo gone; exit 0; }; "
          "for f in \"$h/jobs/$c\"/*/[0-9]*; do [ -e \"$f\" ] && { echo busy; exit 0; }; done; "
          "rm -rf \"$h/jobs/$c\" \"$h/kept/$c\".* \"$h/standby/$c\".*; "
-         "if [ -z \"$(ls -A \"$h/jobs\" 2>/dev/null)\" ]; then rm -rf \"$h\"; fi; "
+         "if [ -z \"$(ls -A \"$h/jobs\" 2>/dev/null)\" ]; then r=$(cd \"$h\" && pwd -P); i=0; "
+         "while [ -e \"$h\" ] && [ $i -lt " +
+         std::to_string(k_looks) +
+         " ]; do i=$((i+1)); "
+         "ls -l /proc/[0-9]*/exe 2>/dev/null | grep -qF -e \" $r/bin/\" || rm -rf \"$h\"; sleep 0.5; done; fi; "
          "if [ -e \"$h\" ]; then du -sk \"$h\" | cut -f1; else echo gone; fi";
 }
 }  // namespace
