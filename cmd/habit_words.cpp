@@ -61,8 +61,10 @@ ForeignLine read_line(const Words& words, bool with_image) {
     }
     const bool gpus = name == "--gpus" || name == "--gres" || name == "-G" || name == "--accelerators";
     const bool env = with_image && (name == "-e" || name == "--env");
-    if (!joined && (gpus || env || one_of(name, k_with_value)) && at + 1 < words.size()) value = words[++at];
+    const bool array = !with_image && (name == "-a" || name == "--array");
+    if (!joined && (gpus || env || array || one_of(name, k_with_value)) && at + 1 < words.size()) value = words[++at];
     if (gpus) line.options.insert(line.options.end(), {"--gpu", gpu_of(value)});
+    if (array) line.options.insert(line.options.end(), {"--array", value});
     if (env) line.options.insert(line.options.end(), {"--env", value});
     if ((name == "-f" || name == "--file" || name == "--filename") && is_job_file(value)) line.program.push_back(value);
   }

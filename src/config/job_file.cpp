@@ -30,7 +30,7 @@ constexpr Unsupported k_unsupported[] = {
 std::string stem_of(const std::string& file) {
   std::string name = file.substr(file.find_last_of('/') + 1);
   if (name == "-" || name == "standard input") return "job";
-  for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json"})
+  for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json", ".sub", ".submit"})
     if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name;
 }
@@ -313,9 +313,10 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
 }
 
 Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name, const Context& context) {
-  TRY_ASSIGN(Node tree, parse_yaml(text, file_name));
   SourceFile source{file_name, {}};
-  if (is_compose(tree)) {
+  const bool condor = is_condor(text);
+  TRY_ASSIGN(Node tree, condor ? job_of_condor(source, text) : parse_yaml(text, file_name));
+  if (!condor && is_compose(tree)) {
     TRY_ASSIGN(tree, job_of_compose(source, context, Node(tree)));
   }
   ParsedJob job;

@@ -42,6 +42,10 @@ namespace gridctl::config {
 [[nodiscard]] bool is_compose(const Node& root);
 [[nodiscard]] Result<Node> job_of_compose(SourceFile& source, const Context& context, const Node& root);
 
+// condor.cpp. A submit file of HTCondor, as the job file that means the same.
+[[nodiscard]] bool is_condor(std::string_view text);
+[[nodiscard]] Result<Node> job_of_condor(SourceFile& source, std::string_view text);
+
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 

@@ -31,6 +31,7 @@ TABLE = [
     # Slurm
     ("sbatch run.sh", "> gridctl job submit -- bash run.sh"),
     ("sbatch --gres=gpu:2 run.sh", "> gridctl job submit --gpu 2 -- bash run.sh"),
+    ("sbatch --array=0-9 run.sh", "> gridctl job submit --array 0-9 -- bash run.sh"),
     ("srun python train.py", "> gridctl job submit -- python train.py"),
     ("srun -n 1 --gres=gpu:a100:2 python train.py", "> gridctl job submit --gpu a100:2 -- python train.py"),
     ("salloc --gres=gpu:1", "> gridctl job submit --gpu 1 -- COMMAND"),
