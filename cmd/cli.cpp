@@ -144,13 +144,14 @@ Result<void> check_positionals(const Command& command, const Parsed& parsed) {
                       "'gridctl " + full_name(command) + "' needs " +
                           std::string(command.positionals[parsed.positionals.size()].name),
                       help);
-  if (parsed.positionals.size() > command.positionals.size())
+  const bool many = !command.positionals.empty() && command.positionals.back().many;
+  if (parsed.positionals.size() > command.positionals.size() && !many)
     return make_error(Code::usage,
                       "unexpected argument '" + sanitize(parsed.positionals[command.positionals.size()]) + "'", help);
   if (parsed.has_command && command.tail.empty())
     return make_error(Code::usage, "'gridctl " + full_name(command) + "' takes no command after --", help);
   for (std::size_t i = 0; i < parsed.positionals.size(); ++i) {
-    const Positional& positional = command.positionals[i];
+    const Positional& positional = command.positionals[std::min(i, command.positionals.size() - 1)];
     TRY(check_choice(positional.name, positional.choices, parsed.positionals[i]));
   }
   return {};
@@ -314,6 +315,8 @@ int run(const Arguments& arguments) {
   context.terminal_in = os::is_terminal(0);
   context.terminal_out = os::is_terminal(1);
   context.terminal_err = os::is_terminal(2);
+  const auto kind = os::environment("TERM");
+  context.redraws = context.terminal_err && kind && !kind->empty() && *kind != "dumb";
   context.out_style = style_for("auto", context.terminal_out);
   context.err_style = style_for("auto", context.terminal_err);
   context.json = wants_json(arguments);

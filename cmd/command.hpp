@@ -42,6 +42,7 @@ struct Positional {
   Completion offer = Completion::nothing;
   bool required = true;
   std::string_view choices = {};
+  bool many = false;  // the last one: may be given several times
 };
 
 // What the command line said. Names are those of the command's own options.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/complete.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -159,8 +160,9 @@ Candidates candidates(Context& context, const Typed& typed, const std::string& c
   }
   if (current.starts_with('-')) return options(typed.command);
   if (typed.command == nullptr) return command_words(typed);
-  if (typed.positionals >= typed.command->positionals.size()) return {};
-  const Positional& positional = typed.command->positionals[typed.positionals];
+  const std::span<const Positional> known = typed.command->positionals;
+  if (known.empty() || (typed.positionals >= known.size() && !known.back().many)) return {};
+  const Positional& positional = known[std::min(typed.positionals, known.size() - 1)];
   return offered(context, typed, positional.choices.empty() ? positional.offer : Completion::choices,
                  positional.choices, current);
 }

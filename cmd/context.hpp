@@ -24,6 +24,7 @@ class Context {
   bool verbose = false;
   std::optional<Duration> timeout;
   bool terminal_in = false, terminal_out = false, terminal_err = false;
+  bool redraws = false;  // standard error is a terminal that understands escape sequences (TERM is not dumb)
   ui::Style out_style, err_style;
   os::Clock& clock = os::system_clock();
   // Set by a command whose error has an exit code of its own (124 of --timeout).

@@ -55,7 +55,7 @@ class Watcher {
         block_(context),
         printer_(context),
         reader_(context.paths(), id_),
-        live_(context.terminal_err && !options.quiet) {}
+        live_(context.redraws && !options.quiet) {}
 
   Result<void> begin() {
     if (options_.from_start) return {};

@@ -75,7 +75,8 @@ std::string option_text(const Option& option) {
 std::string synopsis(const Command& command) {
   std::string line = "gridctl " + full_name(command);
   for (const Positional& positional : command.positionals)
-    line += positional.required ? " " + std::string(positional.name) : " [" + std::string(positional.name) + "]";
+    line += (positional.required ? " " + std::string(positional.name) : " [" + std::string(positional.name) + "]") +
+            (positional.many ? "..." : "");
   line += " [options]";
   if (!command.tail.empty()) line += " [-- " + std::string(command.tail) + "]";
   return line;

@@ -6,6 +6,7 @@
 #include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
+#include "control/daemon/user_settings.hpp"
 
 namespace gridctl::cmd {
 
@@ -42,6 +43,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                           ", and the file would change " + sanitize(join(changed, ", ")),
                       job.spec.service ? "gridctl service apply " + parsed.positionals[0]
                                        : "gridctl job cancel " + job.id.value + ", then apply the file again");
+  TRY(control::write_notify_rules(context.paths(), job.id, file.notify));  // the newest hold; the job itself is the same
   if (context.json)
     return context.print_line(
         JsonObject()("job_id", job.id.value)("name", job.name)("state", std::string(job::state_name(job.state))).text());

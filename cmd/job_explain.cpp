@@ -40,9 +40,26 @@ Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, 
     return event.kind == "interval_tuned" || event.kind == "placed";
   });
   if (newest == events.rend() || newest->kind == "placed") return {};
-  std::erase_if(lines, [](const std::string& line) { return line.starts_with("checkpoints "); });
+  std::erase_if(lines, [](const std::string& line) {
+    return line.starts_with("suggested checkpoint interval: ") || line.starts_with("checkpoints every ");  // the latter: of an earlier gridctl
+  });
   lines.push_back(newest->text);
   return {};
+}
+
+// The decision was made before the job had saved: what was said of its checkpoints then holds no longer.
+void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines) {
+  if (job.machine.head.value == 0) return;
+  constexpr std::string_view k_none = "fault tolerance 1 of 4: ", k_until = ", until gridctl has seen a checkpoint of it",
+                             k_on = "starts over on ", k_waits = "and starts over";
+  for (std::string& line : lines) {
+    if (!line.starts_with(k_none) || !line.ends_with(k_until)) continue;
+    line.erase(line.size() - k_until.size());
+    if (const std::size_t at = line.find(k_on); at != std::string::npos)
+      line = "fault tolerance 3 of 4: if it dies, the job continues on " + line.substr(at + k_on.size()) + " from its last checkpoint";
+    else if (line.ends_with(k_waits))
+      line = "fault tolerance 2 of 4: if it dies, the job waits for another host and continues from its last checkpoint";
+  }
 }
 
 Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
@@ -101,6 +118,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(lines, prospects(registry, job, hosts, context.now()));
   }
   TRY(put_newest_interval(registry, id, lines));
+  put_newest_tolerance(job, lines);
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
   if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);
   TRY(add_refusals(registry, job.spec, lines));

@@ -3,6 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
+#include "cmd/log_lines.hpp"
 #include "cmd/log_printer.hpp"
 
 namespace gridctl::cmd {
@@ -12,13 +13,17 @@ namespace {
 constexpr Example k_examples[] = {
     {"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
     {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
+    {"Print what came in the last ten minutes and names a loss", "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
     {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"},
                                 {"tail", 'n', "N", "start with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
                                 {"task", 0, "LIST", "of a bag, only these tasks: 17, or 17,20-30", "all"},
-                                {"rank", 0, "R", "only this rank's lines", "all"}};
+                                {"rank", 0, "R", "only this rank's lines", "all"},
+                                {"since", 0, "TIME", "only lines that came since then: 10m (ago), or 2026-12-01T08:00:00Z"},
+                                {"timestamps", 't', "", "begin each line with the time when it came"},
+                                {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
                                                     const Parsed& parsed) {
@@ -38,6 +43,18 @@ bool has_ranks(const job::Spec& spec) {
   return spec.num_nodes > 1 || spec.gang.ranks_per_node > 1 || spec.launcher != job::Launcher::plain;
 }
 
+Result<int> print_lines(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed,
+                        LogReader& reader, std::optional<std::uint64_t> rank) {
+  TRY_ASSIGN(LogLines lines, LogLines::make(context, parsed, id, rank));
+  const auto print_new = [&](const registry::Job& job) -> Result<bool> {
+    TRY(lines.print_new(reader, false));
+    return job::is_final(job.state) || context.reader_gone();
+  };
+  if (parsed.has("follow")) TRY(follow(context, registry, id, print_new));
+  TRY(lines.print_new(reader, true));
+  return 0;
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
   TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
@@ -49,11 +66,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job logs " + id.value);
   if (parsed.has("task") && !about.spec.tasks)
     return make_error(Code::usage, "job " + id.value + " is no bag of tasks", "gridctl job logs " + id.value);
-  if (about.spec.tasks && !parsed.has("attempt") && !parsed.has("follow") && !tail)
+  if (about.spec.tasks && !parsed.has("attempt") && !parsed.has("follow") && !tail) {
+    for (const std::string_view option : {"since", "timestamps", "grep"})
+      if (parsed.has(option))
+        return make_error(Code::unsupported, "the output of tasks has no --" + std::string(option) + "; with --attempt, a worker's log has",
+                          "gridctl job logs " + id.value + " | grep PATTERN");
     return print_task_output(context, about, parsed.has("task") ? std::optional(parsed.value("task")) : std::nullopt);
+  }
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
   LogReader reader(context.paths(), id, attempt);
   if (tail) TRY(reader.begin_at_tail(*tail));
+  if (wants_lines(context, parsed)) return print_lines(context, registry, id, parsed, reader, has_ranks(about.spec) ? rank : std::nullopt);
   LogPrinter printer(context, has_ranks(about.spec) ? rank : std::nullopt);
   const auto print_new = [&](const registry::Job& job) -> Result<bool> {
     TRY(printer.print_new(reader));
@@ -75,7 +98,9 @@ const Command k_job_logs{
     .description =
         "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
         "made visible. A line on standard error marks the start of each attempt. Of a bag, the output of its tasks "
-        "comes in the order of the tasks; with --attempt, what the first worker printed besides, for example in setup.",
+        "comes in the order of the tasks; with --attempt, what the first worker printed besides, for example in setup.\n\n"
+        "The times of --since, --timestamps and --json are those at which lines reached this machine: up to some seconds "
+        "after they were printed, later after a broken link. --json prints one object a line.",
     .positionals = job_logs::k_positionals,
     .options = job_logs::k_options,
     .exit_codes = k_exits_job,

@@ -162,7 +162,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("wait")) {
     TRY_ASSIGN(const registry::Job after,
                watch(context, registry, id, {.logs = !context.json, .from_start = false, .quiet = context.json}));
-    if (context.json) context.print_line(ui::submitted_json(id, after.name, after.state));
+    if (context.json) context.print_line(outcome_json(after));
     return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
   }
   TRY_ASSIGN(const registry::Job now, registry.job(id));

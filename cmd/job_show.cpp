@@ -10,6 +10,8 @@
 #include "cmd/deadline_view.hpp"
 #include "cmd/exactness.hpp"
 #include "cmd/followed.hpp"
+#include "cmd/job_origin.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/reliability.hpp"
@@ -22,8 +24,10 @@ namespace gridctl::cmd {
 namespace job_show {
 namespace {
 constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show @last"},
-                                  {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"}};
+                                  {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"},
+                                  {"Get its job file back", "gridctl job show train-gpt --file > train.yaml"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
+constexpr Option k_options[] = {{"file", 0, "", "print the job file as it was submitted"}};
 
 // "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
 std::string cost_text(const registry::Job& job, double price) {
@@ -133,9 +137,23 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
   return deadline_view(registry, job, hosts, now);
 }
 
+Result<int> show_file(Context& context, const JobId& id) {
+  const JobOrigin origin = read_origin(context.paths(), id);
+  if (origin.command.empty())
+    return make_error(Code::not_found, "the file of job " + id.value + " was not kept: an earlier gridctl submitted the job",
+                      "gridctl job show " + id.value);
+  if (context.json)
+    return context.print_line(
+        JsonObject()("job_id", id.value).text_or_null("file", origin.file)("command", origin.command).text());
+  if (origin.file.empty()) return context.print_line(origin.command);
+  context.print(origin.file);
+  return context.note("submitted by: " + sanitize(origin.command));
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  if (parsed.has("file")) return show_file(context, id);
   TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(registry::Job job, registry.job(id));
   if (!job::is_final(job.state)) {
@@ -191,8 +209,11 @@ const Command k_job_show{.noun = "job",
                          .examples = job_show::k_examples,
                          .description =
                              "Shows the job's state with its reason, its attempts and its newest checkpoint. ID is the "
-                             "job's id, a unique prefix of the id, its name, or @last.",
+                             "job's id, a unique prefix of the id, its name, or @last. With --file, the command prints "
+                             "the job file as it was submitted, or the command line of a job without a file; values of "
+                             "secrets are masked.",
                          .positionals = job_show::k_positionals,
+                         .options = job_show::k_options,
                          .exit_codes = k_exits_job,
                          .run = job_show::run};
 

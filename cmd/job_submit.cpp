@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 
 #include "base/text.hpp"
@@ -21,6 +22,7 @@
 #include "config/job_file.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/daemon/user_settings.hpp"
 #include "control/daemon/user_unit.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/serve/balancer.hpp"
@@ -92,7 +94,8 @@ config::Overrides overrides_of(const Parsed& parsed) {
   return overrides;
 }
 
-Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string> known_providers) {
+// `typed`: the job file on standard input.
+Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string> known_providers, std::string& typed) {
   const bool from_file = !parsed.positionals.empty();
   if (from_file && parsed.has_command)
     return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
@@ -108,8 +111,17 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   context.known_providers = std::move(known_providers);
   if (parsed.has("each")) return each_from_command(parsed, context);
   if (!from_file) return config::spec_from_command(parsed.command, context, parsed.value("workdir"));
-  TRY_ASSIGN(const std::string text, os::read_standard_input(k_job_file_max));
-  return config::parse_job_file(text, "standard input", context);
+  TRY_ASSIGN(typed, os::read_standard_input(k_job_file_max));
+  return config::parse_job_file(typed, "standard input", context);
+}
+
+// Job files come from anywhere; what they run, they run on hosts.
+Result<void> check_notify(const Context& context, const std::vector<job::Notify>& rules) {
+  if (std::ranges::all_of(rules, [](const job::Notify& rule) { return rule.command.empty(); })) return {};
+  TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
+  if (control::may_run_job_commands(settings)) return {};
+  return make_error(Code::bad_job_file, "notify.command would run on this machine, which the settings do not allow for job files",
+                    "gridctl config set notify.job_commands yes, or gridctl config set notify.command CMD");
 }
 
 // What is known before anything starts.
@@ -245,7 +257,7 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
                                      .results = parsed.value("results")});
   if (quiet) {
     TRY_ASSIGN(const registry::Job now, registry.job(id));
-    context.print_line(ui::submitted_json(id, now.name, now.state));
+    context.print_line(outcome_json(now));
   }
   if (!job) return std::move(job).error();
   if (!job::is_final(job->state)) return 0;  // the reader of our output has gone
@@ -295,13 +307,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
-  TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names)));
+  std::string typed;
+  TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names), typed));
   TRY(apply_bag_options(parsed, job));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
+  TRY(check_notify(context, job.notify));
   std::vector<plan::FinishedRun> runs;
   std::vector<registry::HostLink> links;
   if (!job.spec.workload.trained.model.empty()) {
@@ -332,7 +346,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("resume")) {
     TRY_ASSIGN(known_tasks, records_of_joblog(parsed.value("joblog"), job.spec));
   }
-  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs), std::move(job.items), std::move(known_tasks)}));
+  JobOrigin origin = origin_of(k_job_submit, parsed, std::move(typed), job.secrets);
+  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs), std::move(job.items), std::move(known_tasks), std::move(origin), std::move(job.notify)}));
   TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
   if (parsed.has("detach")) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)

@@ -88,6 +88,7 @@ Result<void> LogReader::read_file(const File& file, bool whole_lines, bool all, 
     if (whole_lines && (lines > 0 || count < k_piece)) text = text.substr(0, lines);  // no line is longer than a piece
     if (!all) text.remove_suffix(masks_.held(text));
     if (text.empty()) return {};
+    place_ = {file, offset};
     offset += text.size();
     sink(file.first, text);
   }

@@ -31,11 +31,17 @@ class LogReader {
   // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them), of
   // each host.
   [[nodiscard]] Result<void> begin_at_tail(std::uint64_t lines);
+  // REQUIRES: called by the sink. The file, and the position in it, of the bytes that the sink is given.
+  using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
+  struct Place {
+    File file;
+    std::uint64_t position = 0;
+  };
+  [[nodiscard]] Place place() const { return place_; }
   // Attempts that have a file, ascending.
   [[nodiscard]] Result<std::vector<AttemptNumber>> attempts() const;
 
  private:
-  using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
   [[nodiscard]] Result<std::vector<File>> files() const;
   [[nodiscard]] Result<void> read_file(const File& file, bool whole_lines, bool all, const Sink& sink);
 
@@ -45,6 +51,7 @@ class LogReader {
   control::Masks masks_;
   AttemptNumber current_{};                // 0 = none begun
   std::map<File, std::uint64_t> offsets_;  // read so far
+  Place place_;
 };
 
 }  // namespace gridctl::cmd

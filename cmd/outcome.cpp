@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outcome.hpp"
 
+#include "cmd/json_text.hpp"
 #include "control/follow/budgets.hpp"
 #include "control/follow/limits.hpp"
 
@@ -21,6 +22,12 @@ Result<int> outcome_of(const registry::Job& job) {
     return make_error(Code::engine, who + " failed: " + why, "gridctl job events " + job.id.value);
   return make_error(Code::job_failed, who + " failed" + (why.empty() ? "" : ": " + why),
                     "gridctl job logs " + job.id.value + " --tail 50");
+}
+
+std::string outcome_json(const registry::Job& job) {
+  return JsonObject()("job_id", job.id.value)("name", job.name)("state", job::state_name(job.state))("reason", job.reason)(
+             "exit_code", job.exit_code)
+      .text();
 }
 
 std::string resume_with_more(const JobId& id, std::string_view limit) {

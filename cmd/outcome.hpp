@@ -14,6 +14,9 @@ namespace gridctl::cmd {
 // REQUIRES: the job is final.
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);
 
+// {"job_id","name","state","reason","exit_code"}: of a job that was waited for.
+[[nodiscard]] std::string outcome_json(const registry::Job& job);
+
 // How `job resume` is given more of a limit that has stopped a job: "--budget USD". `limit`: its machine word.
 [[nodiscard]] std::string resume_with_more(const JobId& id, std::string_view limit);
 

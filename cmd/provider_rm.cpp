@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/follow.hpp"
 #include "cmd/json_text.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
@@ -18,13 +19,31 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
 constexpr Duration k_tidy = std::chrono::seconds{15};  // for the host to remove what is ours
-constexpr int k_exits[] = {3, 5, 7};
+constexpr int k_exits[] = {3, 5, 7, 130};
 
 Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
   std::string ids;
   for (const JobId& job : jobs) ids += (ids.empty() ? "" : ", ") + job.value;
   return make_error(Code::busy, "provider " + name.value + " has jobs: " + ids,
                     "gridctl provider drain " + name.value + ", or gridctl provider rm " + name.value + " --force");
+}
+
+// Jobs that have ended may have left something on the host for a moment: the daemon removes that first.
+Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, const HostName& name) {
+  const BootTime until = context.clock.boot() + context.timeout.value_or(k_tidy);
+  bool asked = false;
+  const auto look = [&]() -> Result<bool> {
+    TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(name));
+    for (const JobId& id : jobs) {
+      TRY_ASSIGN(const registry::Job job, registry.job(id));
+      if (!job::is_final(job.state)) return true;  // it runs there
+    }
+    if (jobs.empty() || context.clock.boot() >= until) return true;
+    if (!asked) TRY(control::ensure_daemon(context.state, true));
+    asked = true;
+    return false;
+  };
+  return repeat(context, k_follow_period, look, "the host stays registered", "gridctl provider rm " + name.value);
 }
 
 // The host is forgotten in any case: what cannot be removed now is named.
@@ -49,6 +68,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (!remotes.empty() && !parsed.has("force"))
     return make_error(Code::busy, "provider " + provider.name.value + " keeps copies, as remote " + remotes.front(),
                       "gridctl store rm " + remotes.front());
+  if (!parsed.has("force")) TRY(wait_for_cleanup(context, registry, provider.name));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
   const auto forget = [&]() -> Result<void> {

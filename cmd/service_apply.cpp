@@ -268,6 +268,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY(check_same_address(leader->spec, file.spec));
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, file.spec));
   TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(leader->id));
+  const JobOrigin origin = origin_of(k_service_apply, parsed, {}, file.secrets);
   const std::string who = "service " + leader->name + " (" + leader->id.value + ")";
   Version version{leader->id, *leader, std::move(file.spec), std::move(inputs), std::move(file.secrets)};
   version.spec.service->version = leader->spec.service->version;
@@ -280,6 +281,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const bool done, roll.is_done());
   if (done) return context.print_line(who + " runs this version already");
   TRY(roll.run());
+  TRY(write_origin(context.paths(), leader->id, origin));
   return context.print_line(who + " runs the new version");
 }
 }  // namespace

@@ -28,7 +28,7 @@ ProgressLine::~ProgressLine() {
 }
 
 store::CopyProgress ProgressLine::teller() {
-  if (!context_.terminal_err || context_.json) return {};
+  if (!context_.redraws || context_.json) return {};
   return [this](std::uint64_t done, std::uint64_t total) {
     const BootTime now = context_.clock.boot();
     if (now < next_) return true;

@@ -8,6 +8,7 @@
 #include "cmd/json_text.hpp"
 #include "bag/journal.hpp"
 #include "control/copies/chunks.hpp"
+#include "control/daemon/user_settings.hpp"
 #include "control/follow/bag_files.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
@@ -117,6 +118,8 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
     if (!submission.items.empty()) TRY(control::write_bag_items(bag, submission.items));
     TRY(control::append_bag_journal(bag, bag::encode(begun) + submission.known_tasks));
   }
+  TRY(write_origin(context.paths(), id, submission.origin));
+  TRY(control::write_notify_rules(context.paths(), id, submission.notify));
   Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
   if (submitted) return id;
   // A commit that fails in its last sync has happened all the same: the job will run, and needs its secrets. Where that
@@ -128,6 +131,7 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
                                          " recorded all the same, as " + id.value);
   (void)os::remove_tree(secrets);  // the error to tell is the first one
   (void)os::remove_tree(bag);
+  (void)os::remove_tree(context.paths().logs_of(id));
   return error;
 }
 

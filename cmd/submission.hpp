@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "cmd/context.hpp"
+#include "cmd/job_origin.hpp"
 #include "control/follow/inputs.hpp"
+#include "job/notify.hpp"
 #include "job/spec.hpp"
 #include "registry/registry.hpp"
 
@@ -19,6 +21,8 @@ struct Submission {
   std::vector<registry::Input> inputs;         // their trees are stored already
   std::string items{};                         // of a bag; see config::ParsedJob
   std::string known_tasks{};                   // of a bag: records of its journal about tasks that are over
+  JobOrigin origin{};
+  std::vector<job::Notify> notify{};
 };
 
 // not_found for a provider that it names and nobody knows.

@@ -248,7 +248,7 @@ Result<Fields> open_root(SourceFile& source, const Node& root, std::vector<Error
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
        "priority",    "owner",       "replication", "spares",     "ranks_per_node", "service",  "pool",         "volumes",
-       "storage_mounts", "inputs",   "outputs",  "container",   "ports",   "finally"},
+       "storage_mounts", "inputs",   "outputs",  "container",   "ports",   "finally",        "notify"},
       &errors);
 }
 }  // namespace
@@ -337,6 +337,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   if (const Node* node = root.find("file_mounts")) read(read_file_mounts(source, *node, context, job.spec));
   read(read_outputs(root, job.spec.outputs));
   read(read_ports(root, job.spec));
+  read(read_notify(root, job.notify));
   if (const Node* node = root.find("container")) read(read_container(source, *node, job.spec.root_writable));
   read_policies(root, job.spec, read);
   read(read_workload(root, job.spec.workload));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "job/notify.hpp"
 #include "job/spec.hpp"
 #include "os/files.hpp"
 
@@ -46,6 +47,7 @@ struct ParsedJob {
   job::Spec spec;
   std::map<std::string, std::string> secrets;  // values, one for each of spec.secrets; never log or store in SQL
   std::string items{};                         // of a bag: one for each task, each with a NUL behind it
+  std::vector<job::Notify> notify{};
   std::vector<std::string> warnings;           // whole lines "FILE:LINE:COLUMN: …"
 };
 

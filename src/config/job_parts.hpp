@@ -49,6 +49,9 @@ namespace gridctl::config {
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 
+// notify.cpp
+[[nodiscard]] Result<void> read_notify(const Fields& root, std::vector<job::Notify>& into);
+
 // outputs.cpp
 [[nodiscard]] Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be spent in a month, and what was.
+#include "base/numbers.hpp"
 #include "registry/impl.hpp"
 
 namespace gridctl::registry {
@@ -47,6 +48,11 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
   TRY_ASSIGN(const double paused, ask("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6" +
                                           std::string(k_paused_from), true));
   spending.usd -= paused;
+  db::Statement forgotten = impl_->db.prepare(
+      "SELECT value FROM meta WHERE substr(key, 1, length(?1)) = ?1 AND (?2 = '' OR key = ?1 || ?2)");
+  TRY(forgotten.bind(forgotten_key(from), owner).each([&](const db::Statement& row) {
+    spending.usd += parse_number<double>(row.text(0)).value_or(0);
+  }));
   TRY_ASSIGN(spending.usd_per_hour,
              ask("SELECT SUM(price + COALESCE((SELECT SUM(more) FROM price_changes c WHERE c.job = a.job AND "
                  "c.number = a.number), 0)) FROM attempts a WHERE started_ms IS NOT NULL AND ended_ms IS NULL AND NOT EXISTS "

@@ -23,6 +23,11 @@ inline constexpr std::string_view k_paused_from =
     " FROM pauses p JOIN attempts a ON a.job = p.job AND a.number = p.number "
     "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
 
+// The cost of forgotten jobs in a month stands in `meta` under this key and their owner.
+[[nodiscard]] inline std::string forgotten_key(WallTime month_begins) {
+  return "forgotten." + std::to_string(month_begins.ms) + ".";
+}
+
 struct Registry::Impl {
   os::Path directory;
   db::Database db;

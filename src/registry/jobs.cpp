@@ -374,6 +374,11 @@ Result<std::vector<job::State>> Registry::running() {
 
 Result<Registry::Changes> Registry::changes(std::int64_t after) {
   Changes out{after, {}};
+  {
+    db::Statement query = impl_->db.prepare("SELECT coalesce(max(revision), 0) FROM jobs");
+    TRY_ASSIGN(const bool row, query.next());
+    if (row && query.integer(0) < after) after = 0;  // the last job was forgotten: revisions begin anew
+  }
   if (after > 0) {
     db::Statement query = impl_->db.prepare("SELECT revision, id FROM jobs WHERE revision > ? ORDER BY revision");
     TRY(query.bind(after).each([&](const db::Statement& row) {

@@ -73,7 +73,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   const double restart = seconds(cost.restart) + seconds(cost.upload);
   out.efficiency = 1 / expected_time(1, tau, stall, mtbf, restart);
   const std::string share = formatted("%.1f %%", out.efficiency * 100);
-  out.reason = "every " + people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
+  out.reason = people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
                " the job for " + people(from_seconds(stall)) +
                (cost.upload > Duration{} ? ", a checkpoint is safe after " + people(cost.upload) : "") +
                "; expected: one failure in " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +

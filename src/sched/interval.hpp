@@ -40,7 +40,7 @@ struct Interval {
   Duration pause{};
   Duration soon{};        // while the job waits for a checkpoint to move; a tenth of the time at most goes into saving
   double efficiency = 0;  // expected, 0..1, at this interval
-  std::string reason;     // "every 15m: a checkpoint stalls 5s and is safe after 20s, one failure in 1d expected…"
+  std::string reason;     // "15m: a checkpoint stalls 5s and is safe after 20s, one failure in 1d expected…"
 };
 // A program that saves more often than it was told to loses less, as long as its checkpoints can be fetched in time:
 // the host takes each that is whole, but not before the last one can have arrived here.

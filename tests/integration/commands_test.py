@@ -211,7 +211,7 @@ class Inputs(grid.Case):
                 if image:
                     spec["image"] = image
                 job = laptop.submit(spec)
-                self.assertRegex(job.wait_event("interval_tuned")["text"], r"checkpoints every \S+: saving pauses")
+                self.assertRegex(job.wait_event("interval_tuned")["text"], r"suggested checkpoint interval: \S+: saving pauses")
                 job.wait_success()
                 told = [int(seconds) for seconds in re.findall(r"(?m)^told (\d+)$", job.logs())]
                 self.assertEqual(told[0], 1800)  # before a checkpoint was measured

@@ -61,7 +61,7 @@ class Draining(grid.Case):
         job = laptop.submit(plain("follower", envs={"STEPS": 400, "SAVE_EVERY": "told"}, checkpoint={"interval": "auto"}))
         grid.wait_until("its first step", 60, lambda: "step 1 " in job.logs(), job.evidence)
         source = job.host()
-        told = re.search(r"checkpoints every (\d+)m", laptop.run("job", "explain", job.id).out)
+        told = re.search(r"suggested checkpoint interval: (\d+)m", laptop.run("job", "explain", job.id).out)
         self.assertTrue(told, "it is to save every few minutes\n" + job.evidence())
         began = time.monotonic()
         laptop.run("provider", "drain", f"h{source}", "--wait", "--timeout", "60s")

@@ -44,6 +44,28 @@ Result<std::uint64_t> sweep_secrets(const Paths& paths, WallTime now) {
   return removed;
 }
 
+// Logs and bags of jobs that were forgotten by a command that was killed in the middle.
+Result<std::uint64_t> sweep_forgotten(const Paths& paths, WallTime now) {
+  std::uint64_t removed = 0;
+  if (!os::exists(paths.root / "logs") && !os::exists(paths.root / "bags")) return removed;
+  TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
+  TRY_ASSIGN(const std::vector<registry::JobRow> jobs, registry.jobs({}));
+  std::unordered_set<std::string> known;
+  for (const registry::JobRow& job : jobs) known.insert(job.id.value);
+  for (const os::Path& folder : {paths.root / "logs", paths.root / "bags"}) {
+    if (!os::exists(folder)) continue;
+    TRY_ASSIGN(const auto names, os::list_directory(folder));
+    for (const std::string& name : names) {
+      if (known.contains(name)) continue;
+      TRY_ASSIGN(const auto status, os::status_of(folder / name));
+      if (!status || !is_older(*status, now, k_secrets_age)) continue;
+      TRY(os::remove_tree(folder / name));
+      ++removed;
+    }
+  }
+  return removed;
+}
+
 // Names as os::write_file_durably gives them.
 Result<std::uint64_t> sweep_temporary(const os::Path& folder, WallTime now) {
   if (!os::exists(folder)) return 0;
@@ -99,6 +121,8 @@ Result<store::GcReport> collect_garbage(const Paths& paths) {
 
 Result<std::uint64_t> sweep_leftovers(const Paths& paths, WallTime now) {
   TRY_ASSIGN(std::uint64_t removed, sweep_secrets(paths, now));
+  TRY_ASSIGN(const std::uint64_t forgotten, sweep_forgotten(paths, now));
+  removed += forgotten;
   std::vector<os::Path> folders{paths.root, paths.chunk_store()};
   if (os::exists(paths.root / "logs")) {
     TRY_ASSIGN(const auto jobs, os::list_directory(paths.root / "logs"));

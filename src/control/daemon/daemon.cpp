@@ -14,6 +14,7 @@
 #include "control/daemon/gateways.hpp"
 #include "control/daemon/gpu_rechecks.hpp"
 #include "control/daemon/host_rescans.hpp"
+#include "control/daemon/notifier.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/measure/network_watch.hpp"
 #include "control/reach/connect_agent.hpp"
@@ -84,6 +85,14 @@ Error already_running(const Paths& paths) {
                     "another gridctl daemon" + (who.empty() ? "" : " (" + who + ")") + " follows the state directory " +
                         paths.root.string(),
                     "gridctl daemon status");
+}
+
+// `gridctl daemon start` asks a daemon that a command started to stay, by its pid in a file.
+os::Path stay_file(const Paths& paths) { return paths.root / "daemon.stay"; }
+bool shall_stay(const Paths& paths) {
+  if (!os::exists(stay_file(paths))) return false;
+  const Result<std::string> text = os::read_file(stay_file(paths), 64);
+  return text && *text == std::to_string(os::process_id());
 }
 
 Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Clock& clock) {
@@ -175,10 +184,12 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const auto on_hup = loop.on_signal(SIGHUP, [] {});
   Housekeeping housekeeping(loop, paths);
   Copier copier(loop, clock, paths);
+  const Notifier notifier(loop, clock, paths);
   BootTime busy_at = clock.boot();
   const auto idle_check = loop.every(k_idle_check, [&] {
     const BootTime now = clock.boot();
-    if (!jobs.is_idle() || !copier.is_idle()) busy_at = now;
+    if (!jobs.is_idle() || !copier.is_idle() || !notifier.is_idle()) busy_at = now;
+    if (exit_when_idle && shall_stay(paths)) exit_when_idle = false;
     if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
     // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
     // order, so one of the two sees the other.
@@ -217,7 +228,11 @@ Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_wh
     os::pause_for(k_stop_poll);
     TRY_ASSIGN(status, daemon_status(state_directory));
   }
-  if (status.running) return status;
+  if (status.running) {
+    if (!exit_when_idle && status.pid > 0)
+      TRY(os::write_file_atomically(stay_file(Paths{state_directory}), std::to_string(status.pid)));
+    return status;
+  }
   TRY_ASSIGN(const os::Path self, os::executable_path());
   TRY_ASSIGN(auto pipe, os::make_pipe());
   std::vector<std::string> argv{self.string(), "daemon", "run", "--state", os::Path(state_directory).string()};

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "control/follow/log_times.hpp"
 #include "control/reach/disk_reserve.hpp"
+#include "os/clock.hpp"
 #include "os/entries.hpp"
 
 namespace gridctl::control {
@@ -78,7 +80,10 @@ Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_
   TRY_ASSIGN(const auto status, os::status_of(path));
   const std::uint64_t kept = status ? status->size : 0;
   const bool full = kept + bytes.size() > k_log_bytes_max || !check_room(path.parent_path(), bytes.size());
-  if (!full) TRY(append_masked(path, hole + std::string(bytes), kept, masks));
+  if (!full) {
+    TRY(append_masked(path, hole + std::string(bytes), kept, masks));
+    note_log_time(path, kept, os::system_clock().wall());
+  }
   const std::uint64_t now_seen = offset + bytes.size();
   if (full || !hole.empty() || os::exists(seen_path(path)))
     return os::write_file_atomically(seen_path(path), std::to_string(now_seen));

@@ -238,7 +238,7 @@ void Placement::begin(TrackedJob& job, std::vector<job::Member> members, const s
   Wait& mine = wait(job.id());
   mine.interval = tune(job, members.front());
   mine.tuned = true;
-  if (!mine.interval.reason.empty()) lines.push_back("checkpoints " + mine.interval.reason);
+  if (!mine.interval.reason.empty()) lines.push_back("suggested checkpoint interval: " + mine.interval.reason);
   explain(job, std::move(lines));
   book_.apply(job.id(), job::Placed{std::move(members), reason, expected});
 }
@@ -294,7 +294,7 @@ void Placement::retune(const TrackedJob& job) {
   mine.tuned = true;
   if (is_news)
     book_.note(job.id(),
-               {"interval_tuned", "checkpoints " + mine.interval.reason, attempt->epoch, attempt->lead().host});
+               {"interval_tuned", "suggested checkpoint interval: " + mine.interval.reason, attempt->epoch, attempt->lead().host});
 }
 
 // --- Turns -----------------------------------------------------------------------------------------------------------

@@ -48,6 +48,22 @@ TEST_F(SweepLeftovers, RemovesOldSecretsOfJobsThatNeedNoneAnyMore) {
   EXPECT_FALSE(os::exists(paths_.secrets_of({"never-recorded"})));
 }
 
+TEST_F(SweepLeftovers, RemovesLogsOfJobsThatWereForgotten) {
+  {
+    auto registry = registry::Registry::open(paths_.root);
+    ASSERT_TRUE(registry);
+    job::Spec spec;
+    spec.name = "train";
+    ASSERT_TRUE(registry->submit({"known"}, spec, {1}));
+  }
+  for (const char* id : {"known", "forgotten"}) write(paths_.log_of({id}, {1}));
+  write(paths_.bag_of({"forgotten"}) / "journal");
+  EXPECT_EQ(sweep(false), 0u);
+  EXPECT_EQ(sweep(), 2u);
+  EXPECT_TRUE(os::exists(paths_.log_of({"known"}, {1})));
+  EXPECT_FALSE(os::exists(paths_.logs_of({"forgotten"})));
+}
+
 TEST_F(SweepLeftovers, RemovesOldFilesThatNeverGotTheirName) {
   const os::Path left[] = {paths_.root / ".known_hosts.tmp-ab34567890", paths_.chunk_store() / ".format.tmp-ab34567890",
                            paths_.logs_of({"job"}) / ".attempt-1.log.seen.tmp-ab34567890"};

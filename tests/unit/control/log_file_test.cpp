@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "control/follow/log_times.hpp"
+#include "os/clock.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::control {
@@ -27,6 +29,22 @@ TEST_F(LogFile, TakesTheSameBytesTwiceOnce) {
   ASSERT_TRUE(log_append(path_, 2, "e\ntwo\nthree\n"));
   EXPECT_EQ(text(), "one\ntwo\nthree\n");
   EXPECT_EQ(*log_next_offset(path_), 14u);
+}
+
+TEST_F(LogFile, KnowsWhenALineCame) {
+  ASSERT_TRUE(os::make_directories(path_.parent_path()));
+  const std::int64_t now = os::system_clock().wall().ms;
+  ASSERT_TRUE(log_append(path_, 0, "one\n"));
+  const LogTimes first = LogTimes::read(path_);
+  ASSERT_TRUE(first.at(0));
+  EXPECT_GE(first.at(0)->ms, now);
+  ASSERT_TRUE(os::write_file_atomically(path_.string() + ".times", "4 5000\n20 9000\nbroken\n"));
+  const LogTimes times = LogTimes::read(path_);
+  EXPECT_EQ(times.at(3), std::nullopt);
+  EXPECT_EQ(times.at(4), WallTime{5000});
+  EXPECT_EQ(times.at(19), WallTime{5000});
+  EXPECT_EQ(times.at(1000), WallTime{9000});
+  EXPECT_EQ(LogTimes::read(directory_.path() / "none").at(0), std::nullopt);
 }
 
 TEST_F(LogFile, MarksAHoleAndGoesOnBehindIt) {

@@ -366,7 +366,7 @@ TEST_F(Places, OnlyAnAutomaticIntervalIsTuned) {
   ASSERT_THAT(registry.commit_checkpoint(saved), IsOk());
   placement.retune(job("tuned"));
   EXPECT_NE(placement.interval_of(job("tuned")).every, before);
-  EXPECT_THAT(told("tuned", "interval_tuned"), ElementsAre(HasSubstr("checkpoints every ")));
+  EXPECT_THAT(told("tuned", "interval_tuned"), ElementsAre(HasSubstr("suggested checkpoint interval: ")));
   placement.retune(job("tuned"));
   EXPECT_THAT(told("tuned", "interval_tuned"), SizeIs(1));
   placement.retune(job("fixed"));

@@ -8,6 +8,7 @@
 
 #include "db/database.hpp"
 #include "os/random.hpp"
+#include "registry/forget.hpp"
 
 namespace gridctl::registry {
 namespace {
@@ -75,6 +76,46 @@ TEST_F(RegistryTest, KeepsWhatItAcknowledgedOverAReopening) {
   EXPECT_EQ(job->machine.head.value, 1u);
   EXPECT_EQ(registry->inputs(id)->at(0).role, "workdir");
   EXPECT_EQ(registry->attempts(id)->at(0).state, "running");
+}
+
+TEST_F(RegistryTest, AForgottenJobIsGoneButForWhatItCost) {
+  const JobId keep = submit("keep"), id = submit("gone", "ada");
+  const Epoch epoch = run(id, "a");
+  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, 1)));
+  const Result<std::vector<JobId>> early = forget_job(directory, id, {0}, {5000});
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, Code::busy);
+  ASSERT_TRUE(registry->apply(id, {{4000}, job::CancelRequested{Duration{}}}));
+  ASSERT_TRUE(registry->apply(id, {{5000}, job::HostForgotten{{"a"}}}));
+  ASSERT_FALSE(registry->job(id)->machine.needs_controller());
+  const double cost = registry->spending("ada", {0}, {9000})->usd;
+  ASSERT_GT(cost, 0);
+  ASSERT_TRUE(registry->set_pinned(id, {1}, true));
+  EXPECT_FALSE(forget_job(directory, id, {0}, {9000}));
+  ASSERT_TRUE(registry->set_pinned(id, {1}, false));
+  const std::int64_t before = registry->changes(0)->revision;
+
+  const Result<std::vector<JobId>> gone = forget_job(directory, id, {0}, {9000});
+  ASSERT_TRUE(gone) << gone.error().one_line();
+  EXPECT_THAT(*gone, ::testing::ElementsAre(id));
+  EXPECT_EQ(registry->job(id).error().code, Code::not_found);
+  EXPECT_EQ(registry->checkpoints(id)->size(), 0u);
+  EXPECT_DOUBLE_EQ(registry->spending("ada", {0}, {9000})->usd, cost);
+  EXPECT_DOUBLE_EQ(registry->spending("", {0}, {9000})->usd, cost);
+  EXPECT_EQ(registry->spending("bob", {0}, {9000})->usd, 0);
+  EXPECT_EQ(registry->spending("ada", {1}, {9000})->usd, 0) << "of another month";
+  EXPECT_GT(registry->changes(before)->revision, before) << "revisions never go back";
+  EXPECT_TRUE(registry->job(keep));
+}
+
+TEST_F(RegistryTest, ChangesAreSeenAfterTheOnlyJobWasForgotten) {
+  const JobId id = submit();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(registry->update_spec(id, registry->job(id)->spec));
+  ASSERT_TRUE(registry->apply(id, {{4000}, job::CancelRequested{Duration{}}}));
+  const std::int64_t seen = registry->changes(0)->revision;
+  ASSERT_TRUE(forget_job(directory, id, {0}, {9000}));
+  const JobId next = submit("next");
+  EXPECT_THAT(registry->changes(seen)->jobs, ::testing::ElementsAre(next));
 }
 
 TEST_F(RegistryTest, AJobThatCannotBeReadStopsNoOther) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the state directory: `config ls`, `get` and `set`.
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
+#include "control/daemon/user_settings.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace config_commands {
+namespace {
+constexpr Example k_ls_examples[] = {{"All settings", "gridctl config ls"}};
+constexpr Example k_get_examples[] = {{"One setting", "gridctl config get notify.on"}};
+constexpr Example k_set_examples[] = {
+    {"Post to a chat when a job ends, and when a budget stops one", "gridctl config set notify.webhook https://chat.example/hook"},
+    {"Notify of some events only", "gridctl config set notify.on failure,silence"},
+    {"Show a message on this desktop", "gridctl config set notify.command 'notify-send \"$GRIDCTL_MESSAGE\"'"},
+    {"Go back to the default", "gridctl config set notify.on ''"}};
+constexpr Positional k_get_positionals[] = {{"KEY"}};
+constexpr Positional k_set_positionals[] = {{"KEY"}, {"VALUE"}};
+
+Result<int> ls(Context& context, const Parsed&) {
+  TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
+  JsonObject json;
+  ui::Table table({{.title = "KEY"}, {.title = "VALUE", .shrinks = true}, {.title = "MEANING", .shrinks = true}});
+  for (const control::SettingText& text : control::setting_texts()) {
+    const auto found = settings.find(std::string(text.key));
+    const bool set = found != settings.end();
+    json.text_or_null(text.key, set ? found->second : "");
+    table.add({std::string(text.key), set ? found->second : text.fallback.empty() ? "-" : "(" + std::string(text.fallback) + ")",
+               std::string(text.help)});
+  }
+  return context.json ? context.print_line(json.text()) : context.print(table.render(context.columns_out(), context.out_style));
+}
+
+Result<int> get(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const control::SettingText* text, control::find_setting(parsed.positionals[0]));
+  TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
+  const auto found = settings.find(std::string(text->key));
+  const std::string value = found == settings.end() ? "" : found->second;
+  return context.print_line(context.json ? JsonObject().text_or_null(text->key, value).text() : value);
+}
+
+Result<int> set(Context& context, const Parsed& parsed) {
+  TRY(control::change_setting(context.paths(), parsed.positionals[0], parsed.positionals[1]));
+  return context.json ? context.print_line(JsonObject().text_or_null(parsed.positionals[0], parsed.positionals[1]).text()) : 0;
+}
+}  // namespace
+}  // namespace config_commands
+
+const Command k_config_ls{.noun = "config",
+                          .verb = "ls",
+                          .summary = "list the settings",
+                          .examples = config_commands::k_ls_examples,
+                          .description = "Lists the settings of the state directory. A default stands in parentheses.",
+                          .exit_codes = k_exits_state,
+                          .run = config_commands::ls};
+const Command k_config_get{.noun = "config",
+                           .verb = "get",
+                           .summary = "print a setting",
+                           .examples = config_commands::k_get_examples,
+                           .description = "Prints the value of a setting, or an empty line if the default holds.",
+                           .positionals = config_commands::k_get_positionals,
+                           .exit_codes = k_exits_job,
+                           .run = config_commands::get};
+const Command k_config_set{
+    .noun = "config",
+    .verb = "set",
+    .summary = "change a setting",
+    .examples = config_commands::k_set_examples,
+    .description =
+        "Changes a setting of the state directory; an empty value restores the default. Changes hold at once, also for "
+        "a daemon that runs.\n\nNotifications (notify.*) go out when a job ends or fails, runs again after it was moved or "
+        "restarted, is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. A "
+        "receiver that is down is tried again for about 13 minutes; a try ends after 30 s and delays nothing else. Job "
+        "files have notify rules of their own: gridctl-job(5).",
+    .positionals = config_commands::k_set_positionals,
+    .exit_codes = k_exits_job,
+    .run = config_commands::set};
+
+}  // namespace gridctl::cmd

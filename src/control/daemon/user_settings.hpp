@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of a state directory: `gridctl config`.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "control/reach/paths.hpp"
+#include "job/notify.hpp"
+
+namespace gridctl::control {
+
+struct SettingText {
+  std::string_view key, help;
+  std::string_view fallback;  // what holds when it is not set
+  Result<void> (*check)(const std::string& value);
+};
+[[nodiscard]] std::span<const SettingText> setting_texts();
+[[nodiscard]] Result<const SettingText*> find_setting(const std::string& key);  // not_found names the nearest
+
+using UserSettings = std::map<std::string, std::string>;  // what is set
+[[nodiscard]] Result<UserSettings> read_settings(const Paths& paths);
+// Empty: the setting goes back to its fallback. usage when the value is not one.
+[[nodiscard]] Result<void> change_setting(const Paths& paths, const std::string& key, const std::string& value);
+
+// The rules of one job, from its file, lie beside its logs.
+[[nodiscard]] Result<void> write_notify_rules(const Paths& paths, const JobId& id, const std::vector<job::Notify>& rules);
+[[nodiscard]] Result<std::vector<job::Notify>> read_notify_rules(const Paths& paths, const JobId& id);
+
+// Returns the rule for every job and host.
+[[nodiscard]] job::Notify notify_of(const UserSettings& settings);
+// Returns true if `notify.command` of a job file may run on this machine.
+[[nodiscard]] bool may_run_job_commands(const UserSettings& settings);
+[[nodiscard]] std::string sendmail_of(const UserSettings& settings);  // a path, or empty: to be looked for
+
+}  // namespace gridctl::control
