@@ -178,7 +178,7 @@ std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostMo
   if (host.recorded == nullptr && host.rate_per_hour <= 0)
     return {host.facts.name.value + " is said never to fail: the longest interval will do"};
   const sched::Interval tuned = tuned_for(question, host);
-  std::vector<std::string> lines{"tuned for " + host.facts.name.value + ": " + tuned.reason};
+  std::vector<std::string> lines{"tuned for " + host.facts.name.value + ": every " + tuned.reason};
   if (host.recorded != nullptr) return lines;
   const double mtbf = 3600 / host.rate_per_hour, tau = seconds(tuned.every);
   const double silence = seconds(question.spec.recovery.lost_after), restart = host.start + host.restore;
