@@ -46,7 +46,8 @@ Result<void> check_same_address(const job::Spec& before, const job::Spec& after)
   if (one.path != other.path || one.every != other.every || one.timeout != other.timeout) key = "service.probe";
   else if (one.retry_post != other.retry_post) key = "service.retry_post";
   else if (one.keys_file != other.keys_file) key = "service.auth";
-  else if (before.twins != after.twins || one.replicas_min != other.replicas_min) key = "service.replicas";
+  else if (before.twins != after.twins || one.replicas_min != other.replicas_min || one.sleeps != other.sleeps)
+    key = "service.replicas";
   else if (one.scale_concurrency != other.scale_concurrency || one.up_after != other.up_after ||
            one.down_after != other.down_after)
     key = "service.scale";
@@ -71,13 +72,13 @@ class Roll {
       TRY_ASSIGN(const bool has, has_version(number));
       if (!has) return false;
     }
-    const Result<registry::Job> spare = registry_.job(id_of(control::slots_of(version_.leader.spec)));
+    const Result<registry::Job> spare = registry_.job(id_of(job::slots_of(version_.leader.spec)));
     if (!spare) return spare.error().code == Code::not_found ? Result<bool>(true) : spare.error();
     return job::is_final(spare->state) || spare->machine.cancel.has_value();
   }
 
   Result<void> run() {
-    const int spare = control::slots_of(version_.leader.spec);
+    const int spare = job::slots_of(version_.leader.spec);
     TRY(wait_ended(spare));
     TRY(put(spare));
     if (const Result<void> ready = wait_ready(spare); !ready) {
@@ -143,7 +144,7 @@ class Roll {
     for (; context_.clock.boot() < deadline; os::pause_for(k_apply_look)) {
       const Result<registry::Job> job = registry_.job(id_of(number));
       if (!job) return job.error().code == Code::not_found ? Result<void>{} : job.error();
-      if (job::is_final(job->state) || !job->machine.cancel) return {};
+      if (job::is_final(job->state) || (!job->machine.cancel && job->machine.limit.empty())) return {};
     }
     return make_error(Code::timed_out, "the replica of the update before does not end",
                       "gridctl job explain " + id_of(number).value);
@@ -204,7 +205,9 @@ class Roll {
   Result<void> roll(int number) {
     const Result<registry::Job> before = registry_.job(id_of(number));
     if (!before) return before.error().code == Code::not_found ? Result<void>{} : before.error();
-    if (job::is_final(before->state)) {  // fewer will do now: it has the version when it is wanted again
+    const std::optional<control::GatewayInfo> told = control::read_gateway(files_);
+    const bool sleeps = number == 1 && told && told->asleep && before->machine.attempt() == nullptr;
+    if (job::is_final(before->state) || sleeps) {  // fewer will do now: it has the version when it is wanted again
       TRY(registry_.replace(before->id, spec_of(number), version_.inputs, {context_.now(), job::MoveWithdrawn{}}));
       return {};
     }

@@ -29,6 +29,10 @@ std::string replica_json(const ReplicaNow& one) {
   return json.text();
 }
 
+bool is_asleep(const ServiceNow& now) {
+  return now.gateway && now.gateway->asleep && now.leader.machine.attempt() == nullptr;
+}
+
 std::string service_json(const ServiceNow& now) {
   const control::ServerLine all = now.all.value_or(control::ServerLine{});
   JsonObject json;
@@ -36,8 +40,12 @@ std::string service_json(const ServiceNow& now) {
   json.text_or_null("url", now.url())("ready", now.ready())("replicas_wanted", now.wanted());
   json.raw("replicas", json_list(now.replicas, replica_json));
   json("requests", all.requests)("failed", all.failed)("retried", all.retried)("under_way", all.under_way);
-  json("answer_ms", all.answer_ms).text_or_null("trouble", now.gateway ? now.gateway->trouble : "");
+  json("answer_ms", all.answer_ms)("asleep", is_asleep(now)).text_or_null("trouble", now.gateway ? now.gateway->trouble : "");
   return json.text();
+}
+
+std::string state_text(const ServiceNow& now) {
+  return is_asleep(now) ? "ASLEEP" : std::string(job::state_name(now.leader.state));
 }
 
 std::string ready_text(const ServiceNow& now) {
@@ -65,7 +73,7 @@ Result<int> ls(Context& context, const Parsed& parsed) {
                    {.title = "FAILED", .right = true},
                    {.title = "URL"}});
   for (const ServiceNow& now : services)
-    table.add({now.leader.name, now.leader.id.value, std::string(job::state_name(now.leader.state)), ready_text(now),
+    table.add({now.leader.name, now.leader.id.value, state_text(now), ready_text(now),
                std::to_string(now.all ? now.all->requests : 0), std::to_string(now.all ? now.all->failed : 0),
                now.url().empty() ? "-" : now.url()},
               {ui::Paint::bold});
@@ -79,7 +87,7 @@ Result<int> show(Context& context, const Parsed& parsed) {
   if (context.json) return context.print_line(service_json(now));
   ui::Facts facts;
   facts.add("service", now.leader.name + " (" + now.leader.id.value + ")");
-  facts.add("state", std::string(job::state_name(now.leader.state)) + ": " + sanitize(now.leader.machine.reason_text));
+  facts.add("state", state_text(now) + ": " + sanitize(now.leader.machine.reason_text));
   facts.add("url", now.url().empty() ? "none yet" : now.url());
   facts.add("ready", ready_text(now));
   if (now.all)

@@ -78,13 +78,11 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
   } else {
     const auto least = parse_number<int>(trim(node->text.substr(0, dots))),
                most = parse_number<int>(trim(node->text.substr(dots + 2)));
-    if (least == 0)
-      return service.error("replicas",
-                           "a service without replicas is not built yet: write a range from 1 on, such as 1..4");
-    if (!least || !most || *least < 1 || *most < *least || *most > job::k_twins_max)
-      return service.expected("replicas", "a number from 1 to 8, or a range such as 1..4");
+    if (!least || !most || *least < 0 || *most < std::max(*least, 1) || *most > job::k_twins_max)
+      return service.expected("replicas", "a number from 1 to 8, or a range such as 1..4 or 0..4");
     twins = *most;
-    into.replicas_min = *least;
+    into.sleeps = *least == 0;
+    into.replicas_min = std::max(*least, 1);
   }
   const Node* policy = service.find("replica_policy");
   if (policy == nullptr) return {};
@@ -93,10 +91,11 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
                           {"min_replicas", "max_replicas", "target_qps_per_replica", "upscale_delay_seconds",
                            "downscale_delay_seconds", "base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"}));
   int least = 1;
-  TRY(fields.integer("min_replicas", 1, job::k_twins_max, least));
-  twins = least;
-  TRY(fields.integer("max_replicas", least, job::k_twins_max, twins));
-  if (twins != least) into.replicas_min = least;
+  TRY(fields.integer("min_replicas", 0, job::k_twins_max, least));
+  into.sleeps = least == 0;
+  twins = std::max(least, 1);
+  TRY(fields.integer("max_replicas", twins, job::k_twins_max, twins));
+  if (twins != least) into.replicas_min = std::max(least, 1);
   TRY(read_seconds(fields, "upscale_delay_seconds", 24h, into.up_after));
   TRY(read_seconds(fields, "downscale_delay_seconds", 24h, into.down_after));
   fields.ignore("target_qps_per_replica", twins == least

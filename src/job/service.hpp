@@ -26,6 +26,7 @@ struct Service {
   std::string keys_file{};       // absolute path here: a key on each line; empty: everybody may ask
   int version = 1;               // of the file; `service apply` makes a higher one
   int replicas_min = 0;          // Spec::twins is the most; 0: the number is fixed
+  bool sleeps = false;           // its last replica ends after down_after without a request; the next request starts it
   double scale_concurrency = 0;  // requests under way per replica that are aimed at; 0: the number is fixed
   Duration up_after = std::chrono::seconds{15}, down_after = std::chrono::minutes{10};  // of more, or less, than that
   bool operator==(const Service&) const = default;
@@ -41,10 +42,13 @@ struct Readiness {
 struct ServerReady {
   Epoch epoch;
 };
-// A new version replaces what the replica runs: the attempt is stopped, and the next one runs that.
+// A new version replaces what the replica runs: the attempt is stopped, and the next one runs that. Or the service
+// sleeps: the attempt is stopped, and the next one begins when somebody asks.
 struct ServerReplaced {
   Epoch epoch;
+  bool sleeps = false;
 };
-inline constexpr std::string_view k_for_update = "updated";  // why such an attempt is stopped
+// Why such an attempt is stopped.
+inline constexpr std::string_view k_for_update = "updated", k_for_sleep = "asleep";
 
 }  // namespace gridctl::job

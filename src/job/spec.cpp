@@ -125,6 +125,7 @@ void fields(R& r, Of<R, Service>& m) {
   r("timeout_ms", m.timeout)("drain_ms", m.drain)("retry_post", m.retry_post)("keys_file", m.keys_file);
   r.unless("version", m.version, 1)
       .unless("replicas_min", m.replicas_min, 0)
+      .unless("sleeps", m.sleeps, false)
       .unless("scale_concurrency", m.scale_concurrency, 0.0);
   r.added("up_after_ms", m.up_after).added("down_after_ms", m.down_after);
 }

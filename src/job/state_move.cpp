@@ -13,6 +13,7 @@ std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_for_straggler) return host.value + " is slower than the other members";
   if (why == k_to_grow) return "more hosts are there for it";
   if (why == k_for_update) return "a new version of the service is there";
+  if (why == k_for_sleep) return "the service is asleep: the next request wakes it";
   return host.value + " is " + std::string(why);
 }
 
@@ -98,8 +99,9 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
   const std::string text = leaving_in_words(attempt.lead().host, moving) +
                            (moving == k_to_grow      ? ": going on with them"
-                            : moving == k_for_update ? ""
-                                                     : ": going on elsewhere");
+                            : moving == k_for_update || moving == k_for_sleep
+                                ? ""
+                                : ": going on elsewhere");
   record("moved_away", text, attempt.epoch, attempt.lead().host);
   explain(moving, text);
   s().phase = Waiting{Duration::zero(), moving, text};

@@ -165,6 +165,28 @@ class Services(grid.Case):
         self.assertEqual(clients.failures, [], self.gateway_log(job))
         self.assertEqual(len(set(self.providers_in(after))), 3)
 
+    def test_a_successor_begins_before_the_replica_is_lost(self):
+        load = 8  # seconds
+        job = self.start("single", 1, envs={"WARM": str(load)}, recovery={"lost_after": "60s"})
+        url = self.url(job)
+        host = int(self.providers(job)[0].lstrip("h"))
+        with Clients(url, rate=5) as clients:
+            time.sleep(2)
+            self.grid.kill(host)
+            cut = time.monotonic()
+            gap = self.gap(clients, cut + 1)  # what was asked before may have been answered before
+            figure("power cut until the answers of a single replica, beyond its load", f"{gap + 1 - load:.1f} s")
+            self.assertLess(gap + 1, grid.bound(load + 10))
+            self.assertTrue(job.events("replica_stands_in"), job.evidence())
+            self.grid.start(host)
+            wait_until("the first replica to serve again", 60, lambda: self.replicas_that_go_on(job) == [job.id], job.evidence)
+            time.sleep(1)
+        clients.tell("one replica, a power cut, its successor")
+        self.assertEqual(clients.failures, [], self.gateway_log(job))
+
+    def replicas_that_go_on(self, job):
+        return [one["job_id"] for one in laptop.run("job", "ls", "--active", "--json").json if one["job_id"].startswith(job.id)]
+
     def test_daemon_balancer_and_gateway_may_be_killed(self):
         job = self.start("robust", 2, recovery={"lost_after": "60s"})
         url = self.url(job)
@@ -258,6 +280,36 @@ class Services(grid.Case):
             wait_until("one replica again", 120, lambda: len(self.show(job)["replicas"]) == 1, lambda: f"{self.show(job)}\n{job.evidence()}")
         clients.tell("requests of a load that three replicas answer")
         self.assertEqual(clients.failures + later.failures, [], self.gateway_log(job))
+
+    def test_a_service_sleeps_until_somebody_asks(self):
+        job = self.start("sleepy", "0..1", 1, service={"scale": {"down_after": "3s"}})
+        url = self.url(job)
+        self.wait_asleep(job)
+        self.grid.wait_clean()
+        attempts = len(job.attempts())
+        began, answers = time.monotonic(), []
+
+        def ask():
+            try:
+                with urllib.request.urlopen(url, timeout=90) as answer:
+                    answers.append(answer.status)
+            except urllib.error.HTTPError as error:
+                answers.append((error.code, error.headers["Retry-After"] is not None))
+
+        threads = [threading.Thread(target=ask) for _ in range(110)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        figure("a request wakes a service", f"{time.monotonic() - began:.1f} s")
+        refused = [answer for answer in answers if answer != 200]
+        self.assertEqual((answers.count(200), refused), (100, 10 * [(429, True)]), self.gateway_log(job))
+        self.assertEqual(len(job.attempts()), attempts + 1, "one start for all who ask")
+        self.wait_asleep(job)
+        self.assertEqual(job.events("server_ended"), [])
+
+    def wait_asleep(self, job):
+        wait_until("a service that sleeps", 60, lambda: self.show(job)["asleep"], lambda: f"{self.show(job)}\n{job.evidence()}")
 
     def test_figures_are_there_for_prometheus(self):
         job = self.start("figures", 1)

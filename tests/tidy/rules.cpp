@@ -261,15 +261,6 @@ const Budget& compared_words_left() {
   return left;
 }
 
-const Budget& openings_left() {
-  static const Budget left{{"agent", 61}, {"base", 15}, {"cmd", 42},     {"config", 3},    {"control", 116},
-                           {"crypto", 2}, {"db", 2},    {"forecast", 8}, {"gpubench", 2},  {"http", 1},
-                           {"job", 29},   {"os", 6},    {"probe", 15},    {"registry", 19},
-                           {"sched", 72}, {"ssh", 6},   {"store", 47},   {"transfer", 15}, {"ui", 2},
-                           {"whole", 20}, {"wire", 5},  {"xml", 1}};
-  return left;
-}
-
 const std::map<std::string, int>& long_functions() {
   static const std::map<std::string, int> list{};
   return list;

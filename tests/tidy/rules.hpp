@@ -32,7 +32,6 @@ inline constexpr int k_function_lines_max = 85;
 // How many findings of a rule each room may still have; numbers only shrink, and a room without one may have none.
 using Budget = std::map<std::string, int>;
 [[nodiscard]] const Budget& compared_words_left();
-[[nodiscard]] const Budget& openings_left();
 
 // Functions that are longer today, "path:name" -> lines. They may shrink, and then the entry must too.
 [[nodiscard]] const std::map<std::string, int>& long_functions();

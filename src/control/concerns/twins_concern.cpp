@@ -13,6 +13,8 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr Duration k_doubt = std::chrono::seconds{3};  // of silence: a replica's successor begins, long before it is lost
+
 std::string in_words(const registry::JobRow& twin) {
   return "twin " + twin.name + " (" + twin.id.value + ")";
 }
@@ -29,16 +31,23 @@ class TwinsConcern : public Concern {
     for (const std::string& id : grouped_) {
       TrackedJob* job = controls_.book.find({id});
       if (job == nullptr || job->unsure || !job->goes_on()) continue;
-      if (job->spec().twins > 1) keep(*job);
+      if (job->spec().twins > 1 || (job->spec().service && job->spec().twin_of.value.empty())) keep(*job);
       if (!job->spec().twin_of.value.empty()) end_with_leader(*job);
+      if (may_sleep(*job)) wake(*job);
     }
   }
   void changed(const TrackedJob& job, const job::State&) override {
-    if (job.spec().twins > 1 || !job.spec().twin_of.value.empty()) grouped_.insert(job.id().value);
+    if (job.spec().twins > 1 || !job.spec().twin_of.value.empty() || job.spec().service) grouped_.insert(job.id().value);
   }
   void forgotten(const JobId& id) override {
     seen_.erase(id.value);
+    asleep_.erase(id.value);
     grouped_.erase(id.value);
+  }
+
+  std::optional<Held> holds(const TrackedJob& job) const override {
+    if (!may_sleep(job) || job.awake || job.state().epoch == Epoch{}) return std::nullopt;  // its first start is asked for
+    return Held{"the service is asleep: the next request wakes it", {}};
   }
 
   // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
@@ -120,6 +129,48 @@ class TwinsConcern : public Concern {
             {"replica_ended", in_words(*row) + " ended: " + row->machine.reason_text + "; the others go on", {}, {}});
       }
     }
+    if (leader.spec().service) stand_in(leader, wanted);
+  }
+
+  // One more replica begins as soon as the host of one is silent: a model may take minutes to load. It is dismissed by
+  // the daemon's gateways once all others are ready.
+  void stand_in(TrackedJob& leader, int wanted) {
+    leader.in_doubt = false;
+    for (int number = 1; number <= wanted; ++number)
+      leader.in_doubt = leader.in_doubt || is_silent(number == 1 ? leader.id() : registry::twin_id(leader.id(), number));
+    if (!leader.in_doubt) return;
+    const int number = job::slots_of(leader.spec());
+    const JobId id = registry::twin_id(leader.id(), number);
+    if (const TrackedJob* there = controls_.book.find(id); there != nullptr && there->goes_on()) return;
+    const Result<registry::Job> row = controls_.world.records.job(id);
+    if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a replica");
+    // An update that failed has left the version that does not work.
+    if (row && (!job::is_final(row->state) || row->spec.service->version != leader.spec().service->version)) return;
+    if (const Result<void> begun = row ? resume(*row) : make(leader, number); !begun)
+      return report(begun.error(), "while starting a replica");
+    controls_.book.note(leader.id(), {"replica_stands_in",
+                                      "the host of a replica is silent: " + id.value + " begins, and serves until all "
+                                      "others are ready",
+                                      {},
+                                      {}});
+  }
+
+  static bool may_sleep(const TrackedJob& job) {
+    return job.spec().service && job.spec().service->sleeps && job.spec().twin_of.value.empty();
+  }
+
+  void wake(TrackedJob& leader) {
+    if (!leader.awake) asleep_.insert(leader.id().value);
+    else if (asleep_.erase(leader.id().value) > 0 && leader.in<job::Waiting>() != nullptr)
+      controls_.placement.place_now(leader);
+  }
+
+  [[nodiscard]] bool is_silent(const JobId& id) const {
+    const TrackedJob* const replica = controls_.book.find(id);
+    const job::Attempt* const attempt = replica == nullptr ? nullptr : replica->state().attempt();
+    if (attempt == nullptr || replica->state().ready.epoch != attempt->epoch || !replica->goes_on()) return false;
+    const FleetHost* const host = controls_.fleet.find(attempt->lead().host);
+    return host != nullptr && host->monitor->silence().counted() >= k_doubt;
   }
 
   // The gateway of a service says how many. Further replicas are drained and ended by the daemon's gateways.
@@ -136,6 +187,7 @@ class TwinsConcern : public Concern {
     const job::Spec spec = job::twin_spec(leader.spec(), leader.id(), leader.row.submitted_at, number);
     TRY(controls_.world.records.submit(id, spec, controls_.world.clock.wall(), inputs));
     controls_.book.refresh_soon();
+    if (number > leader.spec().twins) return {};
     controls_.book.note(leader.id(),
                         {"replica",
                          std::string(spec.service ? "replica " : "twin ") + std::to_string(number) + " of " +
@@ -184,6 +236,7 @@ class TwinsConcern : public Concern {
   const Controls controls_;
   std::set<std::string> grouped_;                      // ids of leaders and twins
   std::map<std::string, std::set<std::string>> seen_;  // twins that were seen unfinished, by leader
+  std::set<std::string> asleep_;                       // ids of services for which nobody asks
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "control/fleet/fleet.hpp"
 #include "control/follow/limits.hpp"
+#include "job/twin.hpp"
 #include "os/process.hpp"
 
 namespace gridctl::control {
@@ -50,27 +51,58 @@ void Gateways::tell(const JobId& service, const job::Spec& spec, const GatewayFi
     if (const TrackedJob* const after = jobs_.find(id)) proven = proven || after->state().ready.proven;
     replicas.push_back(id);
   }
-  if (spec.service->replicas_min > 0 && info->wanted > 0) scale(service, spec, files, *info);
+  if (TrackedJob* const leader = jobs_.find(service);
+      leader != nullptr && spec.service->replicas_min > 0 && info->wanted > 0)
+    note_wanted(*leader, info->wanted);
+  dismiss(service, spec, files, *info);
+  if (spec.service->sleeps) sleep_or_wake(service, *info);
   if (!proven) return;
   for (const JobId& id : replicas)
     if (const TrackedJob* const one = jobs_.find(id); one != nullptr && !one->state().ready.proven)
       jobs_.apply(id, job::ServerReady{});
 }
 
-// The replicas with the highest numbers leave: they finish their requests, and end.
-void Gateways::scale(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info) {
+void Gateways::note_wanted(TrackedJob& leader, int wanted) {
+  if (leader.replicas_wanted == wanted) return;
+  if (leader.replicas_wanted != 0)
+    jobs_.note(leader.id(),
+               {"scaled", "the requests under way ask for " + std::to_string(wanted) + " replicas", {}, {}});
+  leader.replicas_wanted = wanted;
+}
+
+// Every replica that the service shall have is ready, so that none has to stand in. One that was ended counts as well:
+// it does not come back.
+bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
+  const TrackedJob* const leader = jobs_.find(service);
+  if (leader == nullptr || leader->in_doubt || leader->spec().service->version != version) return false;
+  for (int number = 1; number <= wanted; ++number) {
+    const TrackedJob* const one = number == 1 ? leader : jobs_.find(registry::twin_id(service, number));
+    if (one == nullptr || !one->goes_on()) continue;
+    if (one->in<job::Running>() == nullptr || one->state().ready.epoch != one->state().epoch) return false;
+  }
+  return true;
+}
+
+// Its last replica has answered what it had. A gateway that cannot work is no reason to sleep.
+void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
   TrackedJob* const leader = jobs_.find(service);
   if (leader == nullptr) return;
-  if (leader->replicas_wanted != info.wanted) {
-    if (leader->replicas_wanted != 0)
-      jobs_.note(service,
-                 {"scaled", "the requests under way ask for " + std::to_string(info.wanted) + " replicas", {}, {}});
-    leader->replicas_wanted = info.wanted;
-  }
-  for (int number = 2; number <= spec.twins; ++number) {
+  leader->awake = !info.asleep || !info.trouble.empty();
+  const bool is_up = leader->in<job::Running>() != nullptr || leader->in<job::Launching>() != nullptr;
+  if (!leader->awake && leader->goes_on() && is_up && !info.replicas.empty() && info.replicas.front().drained)
+    jobs_.apply(service, job::ServerReplaced{leader->state().epoch, true});
+}
+
+// Replicas that are too many leave: they finish their requests, and end.
+void Gateways::dismiss(const JobId& service, const job::Spec& spec, const GatewayFiles& files,
+                       const GatewayInfo& info) {
+  const int wanted = spec.service->replicas_min > 0 && info.wanted > 0 ? info.wanted : spec.twins;
+  for (int number = 2; number <= job::slots_of(spec); ++number) {
     const JobId id = registry::twin_id(service, number);
     const TrackedJob* const replica = jobs_.find(id);
-    if (number <= info.wanted || replica == nullptr || !replica->goes_on()) {
+    const bool stands_in = number > spec.twins;
+    if (number <= wanted || replica == nullptr || !replica->goes_on() ||
+        (stands_in && !is_settled(service, wanted, replica->spec().service->version))) {
       leaving_.erase(id.value);
       continue;
     }
@@ -81,7 +113,9 @@ void Gateways::scale(const JobId& service, const job::Spec& spec, const GatewayF
     const bool runs = replica->in<job::Running>() != nullptr;
     const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;
     if (runs && !is_drained && now - since < spec.service->drain) continue;
-    jobs_.apply(id, job::LimitReached{std::string(k_limit_scale), "fewer replicas will do", job::k_limit_grace});
+    jobs_.apply(id, job::LimitReached{std::string(k_limit_scale),
+                                      stands_in ? "all other replicas are ready" : "fewer replicas will do",
+                                      job::k_limit_grace});
   }
 }
 

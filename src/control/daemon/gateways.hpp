@@ -21,13 +21,16 @@ class Gateways {
  private:
   void tick();
   void start(const JobId& service);
-  void scale(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info);
+  void note_wanted(TrackedJob& leader, int wanted);
+  void dismiss(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info);
+  void sleep_or_wake(const JobId& service, const GatewayInfo& info);
+  [[nodiscard]] bool is_settled(const JobId& service, int wanted, int version) const;
   void tell(const JobId& service, const job::Spec& spec, const GatewayFiles& files);
 
   os::Clock& clock_;
   JobBook& jobs_;
   const Paths paths_;
-  std::map<std::string, BootTime> leaving_;  // replicas that are too many, since when
+  std::map<std::string, BootTime> leaving_;  // since when replicas are too many
   std::map<std::string, BootTime> started_;  // by service: a gateway takes a moment until it can be seen
   os::Executor::Timer timer_;
 };

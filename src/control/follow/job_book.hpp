@@ -22,6 +22,8 @@ struct TrackedJob {
   // Since when its current attempt is paused in place, as its host told.
   std::optional<WallTime> paused{};
   int replicas_wanted = 0;  // of a service whose number of replicas changes; 0: nobody has said yet
+  bool awake = false;       // of a service that sleeps when nobody asks: its gateway wants replicas
+  bool in_doubt = false;    // of a service: the host of a replica that was ready is silent
   bool aside = false;  // paused for a job of higher priority, or about to be
   std::set<std::uint64_t> unfetched{};  // epochs of which hosts still have results of tasks: they are not cleaned up
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done
@@ -67,16 +69,16 @@ class JobBook {
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
   // For looking only: no event may be applied inside.
   [[nodiscard]] const std::map<std::string, std::unique_ptr<TrackedJob>>& all() const { return jobs_; }
-  // Of all(), those that have an attempt: few, where thousands wait. What looks at jobs every second looks at these.
+  // The jobs of all() that have an attempt: few, where thousands wait. Work that is done every second looks at these.
   [[nodiscard]] const std::map<std::string, TrackedJob*>& placed() const { return placed_; }
   // Safe while events are applied.
   void each(const std::function<void(TrackedJob&)>& visit);
-  // Those that are placed when their turn comes. Safe while events are applied.
+  // Visits the jobs that are placed when their turn comes. Safe while events are applied.
   void each_placed(const std::function<void(TrackedJob&)>& visit);
 
   // Commits the event and adopts what came of it. An error is logged: the job is unsure then, and read anew soon.
   void apply(const JobId& id, job::Event what);
-  // The same for an event that the registry has applied in a transaction with something else.
+  // Adopts an event that the registry has applied in a transaction with something else.
   void take(const JobId& id, const Result<job::Step>& step);
   void adopt(TrackedJob& job, const job::State& state);
   // A line of its history without an event.

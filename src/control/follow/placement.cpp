@@ -21,7 +21,7 @@ namespace {
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
 constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
 constexpr Duration k_wake_pause = std::chrono::seconds{1};            // between two rounds of asking for all that wait
-// Of thousands that wait each is asked for more seldom, so that hosts are listened to meanwhile.
+// With thousands of waiting jobs, each is asked less often, so that hosts are listened to meanwhile.
 constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
 constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
 
@@ -95,7 +95,7 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
   for (const std::string& id : claiming_) {
     const TrackedJob* job = std::as_const(book_).find({id});
     if (job == nullptr) continue;
-    // What has ended holds nothing any more, also while its last files are fetched.
+    // An ended job holds nothing any more, even while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
     // A paused job holds what the ledger of its host says, and no GPU; one that stands aside keeps its GPU from later jobs.
@@ -163,6 +163,11 @@ void Placement::place_after(const TrackedJob& job, Duration delay) {
         if (TrackedJob* due = book_.find(id)) place(*due);
       });
   if (waits_for_room(job) && !was_asked(job)) all_asked_at_.reset();
+}
+
+void Placement::place_now(const TrackedJob& job) {
+  wait(job.id()).timer.reset();
+  place_after(job, Duration::zero());
 }
 
 void Placement::place(TrackedJob& job) {
@@ -316,8 +321,8 @@ std::vector<TrackedJob*> Placement::queue() {
   return queue;
 }
 
-// What became free since they were asked last is theirs first. Ordering thousands costs more than seeing that nobody
-// but the same owner's equals wait, who are asked in time.
+// Newly free resources go first to the jobs before this one. Ordering thousands costs more than seeing that only jobs
+// of the same owner and priority wait, which are asked in time.
 void Placement::ask_those_before(const TrackedJob& than) {
   if (asks_in_turn_ || all_asked_at_ == fleet_.capacity()) return;
   if (std::none_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) { return is_due(*entry.second); })) {

@@ -17,14 +17,14 @@
 
 namespace gridctl::control {
 
-// What the scheduler says of a job on several hosts.
+// The scheduler's decision for a job on several hosts.
 struct GangOffer {
   sched::GangDecision decision;
   sched::GangWish wish;
   [[nodiscard]] std::vector<job::Member> members() const;  // by rank; none without a plan
 };
 
-// What a job that waits is to get when others have ended.
+// The resources that a waiting job gets when others have ended.
 struct Turn {
   std::vector<job::Member> members;
   std::optional<BootTime> from;     // when those are expected to have; nullopt: nobody knows
@@ -38,29 +38,30 @@ class Placement : public Pacer, public JobListener {
   void consult(const std::vector<std::unique_ptr<Concern>>& concerns) { concerns_ = &concerns; }
 
   void tick(BootTime now);
-  // What the scheduler would be asked now. `gone`: jobs that shall be taken to hold nothing.
+  // Builds the present question to the scheduler. `gone`: jobs that shall be taken to hold nothing.
   [[nodiscard]] Question question(const TrackedJob& job, const std::set<std::string>& gone = {});
   // `leaving`: not a host that is the same machine as this one.
   [[nodiscard]] sched::Decision decide(const TrackedJob& job, Question question, const FleetHost* leaving = nullptr);
-  // The same of one on several hosts. Its own ones are free for it only if the question takes it to be gone. `leaving`:
-  // a host that it shall not be on. `forgive`: also on hosts that it stays away from.
+  // Decides for a job on several hosts. The job's own hosts are free for it only if the question takes the job to be
+  // gone. `leaving`: a host that it shall not be on. `forgive`: allows hosts that it stays away from.
   [[nodiscard]] Result<GangOffer> offer(const TrackedJob& job, const Question& question, const HostName& leaving = {},
                                         bool forgive = false) const;
   void explain(const TrackedJob& job, std::vector<std::string> lines);  // for `job explain`
 
-  // Those that wait for a place, in the order in which they get one.
+  // Returns the waiting jobs in the order in which they get a place.
   [[nodiscard]] std::vector<TrackedJob*> queue();
-  // What a job will get when others have made room; nobody else is given it. nullopt: nothing.
+  // Reserves the hosts that a job will get when others have made room; no other job gets them. nullopt clears the
+  // reservation.
   void reserve(const JobId& id, std::optional<std::vector<job::Member>> members) {
     wait(id).reserved = std::move(members);
     note_claim(id);
   }
-  // The same for one that is on its way, until it is placed.
+  // Reserves hosts for a job that is on its way, until it is placed.
   void promise(const JobId& id, std::vector<job::Member> members) {
     wait(id).promised = std::move(members);
     note_claim(id);
   }
-  // The same as far as those are concerned who come after it. nullopt: nothing.
+  // Reserves hosts for `id` against later jobs only. nullopt clears the reservation.
   void keep_for(const JobId& id, std::optional<Turn> turn) {
     if (!turn && !waits_.contains(id.value)) return;
     wait(id).turn = std::move(turn);
@@ -74,6 +75,7 @@ class Placement : public Pacer, public JobListener {
 
   // Pacer
   void place_after(const TrackedJob& job, Duration delay) override;
+  void place_now(const TrackedJob& job);  // why it was held is over
   [[nodiscard]] sched::Interval interval_of(const TrackedJob& job) override;
   void retune(const TrackedJob& job) override;
 

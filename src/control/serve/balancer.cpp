@@ -151,6 +151,11 @@ std::uint64_t Balancer::under_way() const {
   return any_up() ? all->under_way : front->under_way;
 }
 
+std::uint64_t Balancer::requests() const {
+  const ServerLine* const all = line("BACKEND");
+  return all == nullptr ? 0 : all->requests;
+}
+
 void Balancer::keep(std::span<const ServerState> wanted, bool refuses) {
   const BootTime now = clock_.boot();
   if (pid_ >= 0)

@@ -38,6 +38,7 @@ class Balancer {
   [[nodiscard]] bool is_up(int replica) const;
   [[nodiscard]] bool is_drained(int replica) const;  // it gets no requests, and has none
   [[nodiscard]] std::uint64_t under_way() const;     // requests of all replicas, and those that wait for one
+  [[nodiscard]] std::uint64_t requests() const;      // that came since HAProxy began
   [[nodiscard]] const std::vector<ServerLine>& lines() const { return lines_; }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why it does not run; empty: it does
 

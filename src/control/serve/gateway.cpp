@@ -16,6 +16,7 @@
 #include "control/serve/replica_way.hpp"
 #include "control/serve/scaler.hpp"
 #include "control/serve/waiting_room.hpp"
+#include "job/twin.hpp"
 #include "os/log.hpp"
 #include "os/process.hpp"
 #include "registry/registry.hpp"
@@ -56,7 +57,7 @@ Result<ServiceSeen> service_seen(registry::Registry& registry, const JobId& id) 
   TRY_ASSIGN(const registry::Job leader, registry.job(id));
   seen.over = job::is_final(leader.state);
   seen.stops = leader.machine.cancel.has_value();
-  for (int number = 1; number <= slots_of(leader.spec); ++number) {
+  for (int number = 1; number <= job::slots_of(leader.spec); ++number) {
     const Result<registry::Job> replica = number == 1 ? leader : registry.job(registry::twin_id(id, number));
     if (!replica && replica.error().code != Code::not_found) return replica.error();
     Result<ReplicaSeen> one = replica ? replica_seen(registry, *replica) : ReplicaSeen{};
@@ -91,16 +92,17 @@ class Gateway {
         network_(loop_, clock_, paths, std::move(controller)),
         leader_(std::move(leader)),
         files_(std::move(files)),
+        before_(read_gateway(files_).value_or(GatewayInfo{})),
         listener_(std::move(listener)),
-        balancer_(clock_, std::move(program), *leader_.spec.service, slots_of(leader_.spec), listener_.fd.get()),
+        balancer_(clock_, std::move(program), *leader_.spec.service, job::slots_of(leader_.spec), listener_.fd.get()),
         waiting_(loop_, clock_, std::move(waiting)),
-        scaler_(*leader_.spec.service, leader_.spec.twins, read_gateway(files_).value_or(GatewayInfo{}).wanted),
+        scaler_(*leader_.spec.service, leader_.spec.twins, before_.wanted, before_.asleep),
         logins_(k_logins),
         looks_(1) {
     const auto enter = [this](const ReplicaPlace& place) {
       return network_.stream(place.provider, {place.job, place.epoch}, clock_.boot() + k_enter_patience);
     };
-    for (int replica = 1; replica <= slots_of(leader_.spec); ++replica)
+    for (int replica = 1; replica <= job::slots_of(leader_.spec); ++replica)
       ways_.push_back(std::make_unique<ReplicaWay>(loop_, clock_, logins_, enter, server_socket(replica)));
     for (std::size_t i = 0; i < ways_.size(); ++i)
       ways_[i]->on_refused = [this, name = server_name(static_cast<int>(i) + 1)] { balancer_.distrust(name); };
@@ -125,7 +127,7 @@ class Gateway {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const int number = static_cast<int>(i) + 1;
       ways_[i]->tick(now);
-      const bool leaves = leaves_[i] || leaves_now(files_, number, clock_.wall());
+      const bool leaves = leaves_[i] || scaler_.is_asleep() || leaves_now(files_, number, clock_.wall());
       wanted.push_back(!ways_[i]->is_open() ? ServerState::out : leaves ? ServerState::drain : ServerState::ready);
       clocks_[i].drained(leaves && balancer_.is_drained(number));
       clocks_[i].see(ways_[i]->epoch(), ways_[i]->is_open() && !leaves, balancer_.is_up(number), passed,
@@ -133,7 +135,7 @@ class Gateway {
     }
     balancer_.keep(wanted, stops_);
     waiting_.tick(balancer_.any_up());
-    scaler_.see(now, balancer_.under_way() + waiting_.guests());
+    scaler_.see(now, balancer_.under_way() + waiting_.guests(), balancer_.requests(), balancer_.any_up());
     publish();
     look();
   }
@@ -170,7 +172,7 @@ class Gateway {
 
   void publish() {
     GatewayInfo info{os::process_id(), listener_.port, balancer_.trouble(), std::string(k_version), {},
-                     scaler_.wanted()};
+                     scaler_.wanted(), scaler_.is_asleep()};
     for (const ReadyClock& one : clocks_) info.replicas.push_back(one.told());
     if (info == told_) return;
     const Result<void> saved = save_gateway(files_, info);
@@ -184,6 +186,7 @@ class Gateway {
   SshNetwork network_;
   const registry::Job leader_;
   const GatewayFiles files_;
+  const GatewayInfo before_;  // of the gateway before this one
   const os::Listener listener_;
   Balancer balancer_;
   WaitingRoom waiting_;
@@ -224,7 +227,7 @@ Result<void> run_gateway(const os::Path& state_directory, const JobId& service) 
   os::log_to_file(files.log(), os::LogLevel::info);
   const Result<os::Path> program = find_balancer();
   if (!program) {
-    TRY(save_gateway(files, {0, 0, program.error().one_line(), std::string(k_version), {}, 0}));
+    TRY(save_gateway(files, {0, 0, program.error().one_line(), std::string(k_version), {}, 0, false}));
     return program.error();
   }
   TRY_ASSIGN(os::Listener listener, listen_for(*leader.spec.service, files, clock));

@@ -18,7 +18,7 @@ void fields(R& r, Of<R, ReplicaTold>& m) {
 template <class R>
 void fields(R& r, Of<R, GatewayInfo>& m) {
   r("pid", m.pid)("port", m.port)("trouble", m.trouble)("version", m.version)("replicas", m.replicas)("wanted",
-                                                                                                      m.wanted);
+                                                                                                      m.wanted)("asleep", m.asleep);
 }
 
 GatewayFiles gateway_files(const Paths& paths, const JobId& service) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gateway keeps in the state directory, for the daemon and for commands.
+// The files of a gateway in the state directory, for the daemon and for commands.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,6 @@ struct GatewayFiles {
   [[nodiscard]] os::Path log() const { return folder / "gateway.log"; }
   [[nodiscard]] os::Path leave(int replica) const { return folder / ("leave-" + std::to_string(replica)); }
 };
-// Besides the replicas that the file asks for, a service may have one more while it is updated.
-[[nodiscard]] inline int slots_of(const job::Spec& spec) { return spec.twins + 1; }
 // The replica gets no new requests for k_leave from now on; who wants more says it again. Thus one whose command has
 // died gets requests again.
 inline constexpr Duration k_leave = std::chrono::seconds{5};
@@ -38,6 +36,7 @@ struct GatewayInfo {
   std::string version{};  // of the gridctl that it is; empty: unknown
   std::vector<ReplicaTold> replicas{};
   int wanted = 0;  // replicas, by the requests that are under way; 0: the gateway does not say
+  bool asleep = false;  // nobody asks: no replica is needed
   bool operator==(const GatewayInfo&) const = default;
 };
 [[nodiscard]] std::string gateway_url(const GatewayInfo& info);

@@ -12,12 +12,13 @@ constexpr Duration k_mean_of = std::chrono::minutes{1};
 constexpr Duration k_between_samples = std::chrono::milliseconds{200};
 }  // namespace
 
-Scaler::Scaler(const job::Service& service, int replicas_max, int before)
+Scaler::Scaler(const job::Service& service, int replicas_max, int before, bool was_asleep)
     : service_(service),
       most_(replicas_max),
       wanted_(service.replicas_min == 0
                   ? replicas_max
-                  : std::clamp(before, std::min(service.replicas_min, replicas_max), replicas_max)) {}
+                  : std::clamp(before, std::min(service.replicas_min, replicas_max), replicas_max)),
+      asleep_(service.sleeps && was_asleep) {}
 
 // The mean of the last minute, or of as long as it takes to be sure that more are needed.
 int Scaler::asked_for() const {
@@ -26,7 +27,17 @@ int Scaler::asked_for() const {
                     most_);
 }
 
-void Scaler::see(BootTime now, std::uint64_t under_way) {
+// One that loads is not idle: those who woke it may have given up, and the next ones would have to wake it again.
+void Scaler::rest(BootTime now, bool is_idle) {
+  if (!is_idle) return idle_since_.reset();
+  if (!idle_since_) idle_since_ = now;
+  asleep_ = asleep_ || now - *idle_since_ >= service_.down_after;
+}
+
+void Scaler::see(BootTime now, std::uint64_t under_way, std::uint64_t requests, bool serves) {
+  const bool asked = under_way > 0 || std::exchange(requests_, requests) != requests;
+  if (asked) asleep_ = false;
+  if (service_.sleeps) rest(now, !asked && serves && wanted_ == 1);
   if (service_.replicas_min == 0 || service_.scale_concurrency <= 0) return;
   if (!samples_.empty() && now - samples_.back().at < k_between_samples) return;
   samples_.push_back({now, static_cast<double>(under_way)});
@@ -36,14 +47,14 @@ void Scaler::see(BootTime now, std::uint64_t under_way) {
     sum_ -= samples_.front().under_way;
     samples_.pop_front();
   }
-  const int asked = asked_for();
-  const bool busy = asked > wanted_, calm = asked < wanted_;
+  const int needed = asked_for();
+  const bool busy = needed > wanted_, calm = needed < wanted_;
   if (busy && !std::exchange(busy_, true)) busy_since_ = now;
   if (calm && !std::exchange(calm_, true)) calm_since_ = now;
   busy_ = busy;
   calm_ = calm;
   if (busy_ && now - busy_since_ >= service_.up_after) {
-    wanted_ = asked;
+    wanted_ = needed;
     busy_ = false;
   } else if (calm_ && now - calm_since_ >= service_.down_after) {
     --wanted_;  // one at a time: a load that comes back finds most of them

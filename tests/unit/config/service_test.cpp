@@ -81,9 +81,9 @@ TEST(ServiceFile, ARangeOfReplicasFollowsTheRequestsUnderWay) {
 }
 
 TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
-  EXPECT_THAT(service_refusal("{port: 1, replicas: 0..4}"), HasSubstr("'service.replicas': a service without replicas is not built yet"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 4..2}"), HasSubstr("a range such as 1..4"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0}"), HasSubstr("1 to 8"));
+  EXPECT_THAT(service_refusal("{port: 1, replicas: 0..0}"), HasSubstr("0..4"));
   EXPECT_THAT(service_refusal("{port: 1, scale: {concurrency: 8}}"), HasSubstr("'service.scale': needs a range"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 1..2, scale: {requests_per_second: 8}}"), HasSubstr("write 'concurrency: 8'"));
   EXPECT_THAT(service_refusal("{port: 1, affinity: session}"), HasSubstr("'service.affinity': is not built yet"));
