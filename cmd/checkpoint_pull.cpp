@@ -65,7 +65,7 @@ bool is_damage(const Error& error) {
   return error.code == Code::checkpoint_damaged || error.code == Code::not_found;  // a chunk that must be there is not
 }
 
-// What is damaged or missing here is brought back first, when a remote has it.
+// Damaged or missing parts are brought back first, when a remote has them.
 Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
                            const std::vector<control::RemoteAccess>& copies, const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));

@@ -14,7 +14,7 @@ namespace gridctl::cmd {
 
 namespace {
 
-// Those that are meant, newest first; records that cannot be read are passed over, and told in the error.
+// Returns the matching copies, newest first; unreadable records are skipped, and named in the error.
 Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, const store::RemoteListing& there,
                                                 const registry::CheckpointName& wanted) {
   std::vector<store::CopyRecord> found;

@@ -22,7 +22,7 @@ class Verifier {
  public:
   explicit Verifier(store::ChunkStore& chunks) : chunks_(&chunks) {}
 
-  // What is wrong, one line each; an error when the store itself cannot be read.
+  // Returns the faults, one line each; an error when the store itself cannot be read.
   Result<std::vector<std::string>> check(const registry::Checkpoint& checkpoint) {
     std::vector<std::string> damages;
     Result<store::Tree> tree = tree_of(*chunks_, checkpoint);

@@ -246,7 +246,7 @@ int fail(Context& context, const Error& error) {
   return code;
 }
 
-// Of `gridctl help WORDS`: a manual page, or what `gridctl WORDS --help` prints.
+// Runs `gridctl help WORDS`: prints a manual page, or the output of `gridctl WORDS --help`.
 Result<int> help(Context& context, const Arguments& words);
 Result<int> help_or_manual(Context& context, const Arguments& words) {
   if (words.size() != 1) return help(context, words);

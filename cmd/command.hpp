@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 
 class Context;
 
-// What a shell offers for a value.
+// The values that a shell offers for completion.
 enum class Completion : std::uint8_t { nothing, file, directory, job, provider, checkpoint, remote, choices };
 
 struct Example {
@@ -45,7 +45,7 @@ struct Positional {
   bool many = false;  // the last one: may be given several times
 };
 
-// What the command line said. Names are those of the command's own options.
+// The parsed command line. Names are those of the command's own options.
 struct Parsed {
   std::map<std::string, std::vector<std::string>, std::less<>> options;
   std::vector<std::string> positionals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command works with: the state directory, how to print, how long to wait.
+// The surroundings of every command: the state directory, the way of printing, the limit on waiting.
 #pragma once
 
 #include <optional>

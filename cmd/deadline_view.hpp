@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be told of a job and its deadline.
+// The outlook of a job on its deadline.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct DeadlineView {
 [[nodiscard]] Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, const registry::Job& job,
                                                                 const std::vector<sched::HostFacts>& hosts,
                                                                 WallTime now);
-// Of a job that would be submitted now.
+// Returns the outlook of a job that would be submitted now.
 [[nodiscard]] std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched::Decision& decision,
                                                             WallTime now);
 // usage, when the deadline is over already.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor looks at: this machine, the state, and every provider.
+// The doctor's checks: this machine, the state, and every provider.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ using Diagnoses = std::vector<Diagnosis>;
 [[nodiscard]] Diagnoses examine_here(const Context& context);
 [[nodiscard]] Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTime now);
 
-// What is recorded of a provider; nobody is asked.
+// Examines the records of a provider; no host is asked.
 [[nodiscard]] Diagnoses examine_record(registry::Registry& registry, const registry::Provider& provider, WallTime now);
 // Asks every provider at once, each in the time there is. Also tells whether it is our own clock that is wrong.
 [[nodiscard]] Diagnoses examine_hosts(const Context& context, const std::vector<registry::Provider>& providers,

@@ -160,7 +160,8 @@ Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTim
 Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages) {
   Diagnoses all;
   for (const wire::Package& package : packages) {
-    // Of distributions' packages only the distributor knows what is mended: those that are upstream's own are judged.
+    // Only the distributor knows which faults a distribution's packages have mended: upstream's own packages are
+    // judged.
     std::vector<std::string> ids;
     const probe::Advisory* gravest = nullptr;
     for (const probe::Advisory& advisory : probe::advisories()) {

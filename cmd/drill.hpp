@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drills are kept and asked for; how they are judged is in job/drill.
+// The records of drills and questions about them; job/drill judges them.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,7 @@ namespace gridctl::cmd {
 // Changes with what decides how a job resumes: commands, image, checkpoint directory. The code itself is not in it.
 [[nodiscard]] std::string resume_fingerprint(const job::Spec& spec);
 
-// What to say of a job that may run long on hosts that are not its owner's own and was never drilled as it is now.
-// Its newest drill has shown that it goes on elsewhere, and it is still the same.
+// True when the newest drill of the job has shown that it continues elsewhere, and the job is unchanged since.
 [[nodiscard]] Result<bool> passed_drill(registry::Registry& registry, const job::Spec& spec);
 [[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
                                                                const sched::Decision& decision,

@@ -15,9 +15,9 @@ namespace gridctl::cmd {
 // otherwise; `what` is copied "into a new directory only".
 [[nodiscard]] Result<void> check_empty(const os::Path& directory, std::string_view what);
 
-// What a host has made of few bytes may be terabytes as files. Copies the tree to the directory unless that would leave
-// less than the reserve free: no_space then, before anything is written and while it is. `again`: the command, for a
-// directory on another disk.
+// Copies the tree to the directory, although a host can make terabytes of files from a few bytes: fails with no_space,
+// before and while it writes, when less than the reserve would stay free. `again`: the command, for a directory on
+// another disk.
 [[nodiscard]] Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store::ChunkReader& chunks,
                                      unsigned threads, const std::string& again);
 

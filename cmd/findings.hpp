@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What preflight found, shown to people with the command that mends it.
+// Findings of preflight, shown to people with the command that mends them.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@ namespace gridctl::cmd {
 void show_findings(Context& context, const std::vector<probe::Finding>& findings);
 // Only those that are not ok.
 void show_problems(Context& context, const std::vector<probe::Finding>& findings);
-// What a look at the host's health came to.
+// Returns the findings of a look at the host's health.
 [[nodiscard]] std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health,
                                                           const HostName& name);
-// What a benchmark found that is not as it should be, or could not measure.
+// Returns the faults that a benchmark found, and the figures that it could not measure.
 [[nodiscard]] std::vector<probe::Finding> bench_findings(const control::BenchReport& report);
-// What was measured of it over time, to stdout: standing and health, benchmark, links. Nothing when it never was.
+// Prints measurements over time to stdout: standing and health, benchmark, links. Prints nothing without any.
 [[nodiscard]] Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name);
 // JSON array of {"point","ok","required","detail","fix"}.
 [[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);

@@ -44,7 +44,7 @@ class Block {
   std::vector<std::string> drawn_;
 };
 
-// What one `watch` shows, tick by tick.
+// The display of one `watch`, tick by tick.
 class Watcher {
  public:
   Watcher(Context& context, registry::Registry& registry, JobId id, const WatchOptions& options)

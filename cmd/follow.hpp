@@ -17,7 +17,7 @@ inline constexpr Duration k_follow_period = std::chrono::milliseconds{150};
 [[nodiscard]] Result<void> repeat(Context& context, Duration period, const std::function<Result<bool>()>& look,
                                   const std::string& meanwhile, const std::string& again);
 
-// The same with the job as it is then (read anew only after a commit). A daemon that died meanwhile is started
+// Follows with the job as it is at that moment (read anew only after a commit). A daemon that died meanwhile is started
 // again.
 [[nodiscard]] Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
                                   const std::function<Result<bool>(const registry::Job&)>& look);

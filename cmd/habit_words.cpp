@@ -42,7 +42,7 @@ std::string gpu_of(std::string_view text) {
   return std::string(text);
 }
 
-// What stands before the program: our options for those that mean something here; the rest goes.
+// The words before the program: our options for the known ones; the rest is dropped.
 struct ForeignLine {
   Words options;
   std::string image;  // of docker run

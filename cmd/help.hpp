@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands' data look like as help and as manual pages. Pure.
+// The commands' data as help and as manual pages. Pure.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace gridctl::cmd {
 
-// Of a terminal so wide (0: unknown, 80): longer lines than 100 are hard to read.
+// Returns the width of help on a terminal so wide (0: unknown, 80): lines longer than 100 are hard to read.
 [[nodiscard]] std::size_t help_width(std::size_t columns);
 [[nodiscard]] std::string help_of(const Command& command, std::size_t columns);
 [[nodiscard]] std::string help_of_noun(std::string_view noun, std::size_t columns);
-// What to type first, on one screen.
+// Returns the first commands to type, on one screen.
 [[nodiscard]] std::string help_in_short(std::size_t columns);
 [[nodiscard]] std::string help_of_all(std::size_t columns);
 // "-n, --name NAME"

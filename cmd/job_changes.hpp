@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job file would change of a job that runs.
+// The changes that a job file would make to a running job.
 #pragma once
 
 #include <string>

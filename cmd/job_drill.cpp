@@ -135,7 +135,7 @@ class Drill {
     return steps == 0 || steps >= steps_saved_ + k_steps_twice;
   }
 
-  // What the host says is what a run at full price would find out hours later.
+  // The host's report warns of a fault that a run at full price would reveal hours later.
   Result<bool> tell_no_checkpoint() {
     TRY_ASSIGN(const std::string why, registry_.no_checkpoint(id_));
     if (why.empty()) return false;

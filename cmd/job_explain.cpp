@@ -23,7 +23,7 @@ constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job
                                   {"Why does the job run on this host?", "gridctl job explain @last"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
-// Of a job nobody has looked at yet: what the scheduler would decide now.
+// For a job that nobody has looked at yet: the scheduler's present decision.
 Result<std::vector<std::string>> prospects(registry::Registry& registry, const registry::Job& job,
                                            const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
@@ -83,7 +83,7 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
   return {};
 }
 
-// Of a gang that runs: its library, and what its members are told of the network.
+// For a running gang: its library, and the network settings of its members.
 Result<void> add_backend(registry::Registry& registry, const registry::Job& job, std::vector<std::string>& lines) {
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !attempt->is_gang()) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command that plans or explains a job tells of it besides its host: class, backend, strategy, physics.
+// The plan of a job besides its host, for every command that plans or explains: class, backend, strategy, physics.
 #pragma once
 
 #include <optional>

@@ -124,7 +124,7 @@ Result<void> check_notify(const Context& context, const std::vector<job::Notify>
                     "gridctl config set notify.job_commands yes, or gridctl config set notify.command CMD");
 }
 
-// What is known before anything starts.
+// The facts that are known before anything starts.
 struct SubmitPreview {
   sched::Decision decision;                 // of one member, when the job is a gang
   std::optional<sched::GangDecision> gang;  // of all of them
@@ -162,7 +162,7 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
-// What was not measured, and a second time the rates that speak against the job: a busy host may have lowered them.
+// Measures unmeasured links, and again the rates that speak against the job: a busy host may have lowered them.
 Result<void> measure_links(Context& context, registry::Registry& known, const job::Spec& spec,
                            const std::vector<sched::HostFacts>& hosts, SubmitPreview& prospect) {
   for (const bool again : {false, true}) {

@@ -12,7 +12,7 @@
 
 namespace gridctl::cmd {
 
-// What has no value is null, a double has six digits, a moment is text.
+// Missing values are null, a double has six digits, a moment is text.
 template <class T>
 [[nodiscard]] std::string json_value(const T& value) {
   if constexpr (std::same_as<T, bool>) return value ? "true" : "false";

@@ -13,8 +13,8 @@
 
 namespace gridctl::cmd {
 
-// Of a job's output the lines of one rank, which begin with "[rank 3] ", without that. Those of no rank (setup, a job of
-// one process) count as rank 0's.
+// Selects the lines of one rank in a job's output, which begin with "[rank 3] ", without that. Lines of no rank (setup,
+// a job of one process) count as rank 0's.
 class RankLines {
  public:
   explicit RankLines(std::uint64_t rank) : rank_(rank), label_("[rank " + std::to_string(rank) + "] ") {}

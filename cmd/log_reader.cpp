@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t k_piece = 256 * 1024;  // bytes given at once
 constexpr std::string_view k_prefix = "attempt-", k_suffix = ".log", k_of_rank = ".rank-";
 
-// Of "attempt-2.log" and "attempt-2.rank-1.log".
+// Parses "attempt-2.log" and "attempt-2.rank-1.log".
 std::optional<std::pair<AttemptNumber, int>> file_of(std::string_view name) {
   if (!name.starts_with(k_prefix) || !name.ends_with(k_suffix) || name.size() <= k_prefix.size() + k_suffix.size())
     return std::nullopt;

@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 [[nodiscard]] std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
                                                      const sched::Decision& member, bool again);
 // Measures the links between these hosts for some seconds and shows the progress; `again`: those measured before, too.
-// What cannot be measured stays unknown, and forbids nothing.
+// A failed measurement leaves the rate unknown, and forbids nothing.
 void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again);
 
 // A warning about members on hosts of others, which exchange everything in the clear; empty: there are none.

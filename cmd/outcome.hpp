@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waiting for a job means for the exit code.
+// The exit code after waiting for a job.
 #pragma once
 
 #include <string>

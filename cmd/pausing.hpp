@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `job pause`, `job resume` and `provider pause` share.
+// Functions that `job pause`, `job resume` and `provider pause` share.
 #pragma once
 
 #include "cmd/context.hpp"

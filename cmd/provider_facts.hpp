@@ -13,9 +13,10 @@
 
 namespace gridctl::cmd {
 
-// Of all providers; what jobs of this state directory hold is busy.
+// Returns the facts of all providers; resources that jobs of this state directory hold are busy.
 [[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now);
-// Of those of a job's attempt alone: a thousand inventories take longer to read than all the rest of a command.
+// Returns the facts of the members of a job's attempt alone: a thousand inventories take longer to read than all the
+// rest of a command.
 [[nodiscard]] Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job);
 // no_provider_fits with one line of context for each host and its reason.
 [[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);

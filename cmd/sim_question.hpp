@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `gridctl sim` was asked: the job, the hosts, what things cost, and where each figure comes from.
+// The question to `gridctl sim`: the job, the hosts, the costs, and the source of each figure.
 #pragma once
 
 #include <string>

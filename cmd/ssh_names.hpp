@@ -17,7 +17,7 @@ struct SshNames {
   std::vector<std::string> includes;
 };
 [[nodiscard]] SshNames names_in(std::string_view text);
-// The same of a file and of those that it includes; empty when there is none.
+// Returns the names in a file and in the files that it includes; empty when there is none.
 [[nodiscard]] Result<std::vector<std::string>> ssh_names(const os::Path& config);
 
 }  // namespace gridctl::cmd

@@ -50,7 +50,7 @@ Result<void> check_options(const Parsed& parsed, control::RemoteKind kind) {
   return {};
 }
 
-// Of a directory: its parent must be there, for else a disk may not be mounted.
+// The parent of a directory must exist, for else a disk may not be mounted.
 Result<void> prepare_directory(Context& context, const os::Path& path) {
   const os::Path state = std::filesystem::weakly_canonical(context.state),
                  remote = std::filesystem::weakly_canonical(path);

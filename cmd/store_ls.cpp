@@ -94,7 +94,7 @@ int print_remotes(Context& context, const std::vector<Line>& lines) {
   return 0;
 }
 
-// What the remote itself says, record by record.
+// The remote's own list, record by record.
 struct Found {
   store::RecordName name;
   std::optional<store::CopyRecord> record;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of `store` share.
+// Functions that the commands of `store` share.
 #pragma once
 
 #include <string>

@@ -56,7 +56,7 @@ Result<std::uint64_t> forget_left_over(registry::Registry& registry, const contr
   return removed;
 }
 
-// What stays away from there on purpose, job by job.
+// Names the checkpoints that stay away from there on purpose, job by job.
 void tell_refused(Context& context, const control::RemoteOffer& remote,
                   const std::vector<registry::CopyWanted>& copyable) {
   std::set<std::string> told;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every way of submitting a job has in common.
+// The common part of every way of submitting a job.
 #pragma once
 
 #include <map>
@@ -27,12 +27,12 @@ struct Submission {
 
 // not_found for a provider that it names and nobody knows.
 [[nodiscard]] Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec);
-// The same, and unsupported for what is planned and explained but cannot run yet.
+// Fails with unsupported, too, for jobs that are planned and explained but cannot run yet.
 [[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
 // Stores working directory, mounts and image archive; says on stderr what it left out.
 [[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);
-// What store_inputs would store, for --dry-run: "sends the working directory /home/ada/train: 12 files, 3.4 MiB;
-// largest data.bin 3.0 MiB". Foreign text.
+// Lists the files that store_inputs would store, for --dry-run: "sends the working directory /home/ada/train: 12 files,
+// 3.4 MiB; largest data.bin 3.0 MiB". Foreign text.
 [[nodiscard]] std::vector<std::string> sent_in_words(const std::vector<control::InputListing>& sent);
 [[nodiscard]] std::string sent_json(const std::vector<control::InputListing>& sent);
 // The job's secrets as they were kept, else from the environment; usage when one is in neither, with `again` as the

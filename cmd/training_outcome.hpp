@@ -10,7 +10,7 @@
 
 namespace gridctl::cmd {
 
-// Of the job's newest checkpoint; empty when it told nothing.
+// Returns the metrics of the job's newest checkpoint; empty when it reported none.
 [[nodiscard]] Result<Metrics> told_by(registry::Registry& registry, const registry::Job& job);
 // "3.4 s a step, 21.6 GB on each GPU, 326000 tokens/s (dp=8 zero=3 mb=1 on 8 x H100 SXM5 80GB)"
 [[nodiscard]] std::string predicted_text(const job::Predicted& predicted);

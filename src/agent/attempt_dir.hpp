@@ -23,8 +23,8 @@ namespace gridctl::agent {
 using os::Path;
 
 [[nodiscard]] Path agent_home();       // $GRIDCTL_AGENT_HOME, default ~/.gridctl
-// What tells this agent's things from those of another agent of the same user on the same machine, where they do not lie
-// in its home: control groups, containers, secrets. Empty for the usual home.
+// Distinguishes this agent's control groups, containers and secrets, which do not lie in its home, from those of
+// another agent of the same user on the same machine. Empty for the usual home.
 [[nodiscard]] std::string home_mark(const Path& home);
 [[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default /var/tmp
 
@@ -80,7 +80,7 @@ struct AttemptDir {
   [[nodiscard]] Result<Path> secrets() const;
 };
 
-// What a start leaves on disk before it is answered.
+// The files that a start leaves on disk before it is answered.
 struct NewAttempt {
   OpId op;
   std::string boot_id;

@@ -16,7 +16,7 @@ struct MemoryEvents {
   std::uint64_t oom_kills = 0;
   std::uint64_t peak_bytes = 0;  // 0 = not known
 };
-// Of the memory group that a process is in ("self" or a pid), as far as it can be read from here.
+// Returns the events of the memory group that a process is in ("self" or a pid), as far as they can be read from here.
 [[nodiscard]] std::optional<MemoryEvents> memory_events(const std::string& process);
 // Folder of that group; empty when there is none. Stays readable for a moment after the process died.
 [[nodiscard]] os::Path memory_group(const std::string& process);
@@ -33,7 +33,7 @@ class Group {
  public:
   // Makes what the host lets us make; never fails, may be empty.
   [[nodiscard]] static Group make(const std::string& name, const GroupLimits& limits);
-  // The same folders, found again after the maker died.
+  // Finds the folders again after their maker died.
   [[nodiscard]] static Group find(const std::string& name);
   [[nodiscard]] bool empty() const { return folders_.empty(); }
   [[nodiscard]] const std::vector<os::Path>& folders() const { return folders_; }

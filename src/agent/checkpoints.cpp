@@ -261,7 +261,7 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
     return true;
   }
   last_verdict_ = *verdict;
-  // What the job tells from now on is of what it does next, however long its files take to be known as whole.
+  // A job's reports from now on concern its next work, even while its files are still being recognised as complete.
   if (listing != saved_) {
     metrics_until_ = metrics_bytes(attempt_.run(newest_launch(attempt_)));
     saved_ = listing;
@@ -296,7 +296,7 @@ std::uint64_t CheckpointWatch::next_number() const {
   return next_;
 }
 
-// The same content as the newest snapshot, or as what was restored: a supervisor before us may have seen it.
+// Compares with the newest snapshot, and with the restored content: an earlier supervisor may have seen it.
 bool CheckpointWatch::is_known(const Digest& root) const {
   const os::MutexLock lock(mutex_);
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;

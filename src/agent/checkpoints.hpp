@@ -29,8 +29,8 @@ struct HeldSnapshot {
 // Whole ones, ascending; half-made ones are removed when `tidy`.
 [[nodiscard]] std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy);
 
-// What was told of snapshot `of` are differences to these: they stay, while there is room, until `of` is old itself.
-// More for the same one are added.
+// Reports about snapshot `of` are differences to these bases: they stay, while there is room, until `of` is old itself.
+// Further calls add more bases for the same one.
 [[nodiscard]] Result<void> note_bases(const AttemptDir& attempt, std::uint64_t of, std::set<std::uint64_t> bases);
 
 class CheckpointWatch {
@@ -40,8 +40,8 @@ class CheckpointWatch {
                   int changed_fd);
   ~CheckpointWatch();
 
-  // What lies there now was restored, and is no news: to be told before the job begins, which may save at once. Without
-  // it, after another supervisor's death, what is not news is recognised by its root.
+  // The present content was restored and is no news. Call this before the job begins, which may save at once. Without
+  // it, after another supervisor's death, old content is recognised by its root.
   void restored();
   void start();
   // Stops the thread; then takes the last snapshot of what is whole, and one of everything that lies there, whatever

@@ -21,7 +21,7 @@ inline constexpr Duration k_companion_wait = std::chrono::minutes{30};  // for a
                                                                         // image. torch waits as long for its peers.
 inline constexpr std::size_t k_call_bytes_max = 128 * 1024;             // of one command
 
-// What stands in the file that $GRIDCTL_GANG_FILE names.
+// The content of the file that $GRIDCTL_GANG_FILE names.
 struct GangFile {
   Digest token;
   std::uint16_t port = 0;  // where each member serves

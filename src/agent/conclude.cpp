@@ -104,7 +104,7 @@ void AttemptRunner::finish_log() {
 
 void AttemptRunner::final_checkpoint() {
   if (!checkpoints_ || launch_ == 0 || status_.end == wire::EndReason::host_rebooted) return;
-  // What could not be started has made nothing; told as stopping, it would be taken for a job that ran.
+  // An attempt that never started has made nothing; reported as stopping, it would be taken for a job that ran.
   if (nothing_began_) return;
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing = "checkpoint";
@@ -142,7 +142,7 @@ void AttemptRunner::conclude() {
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   status_.no_checkpoint.clear();
   for (int tries = 0; tries < k_write_tries; ++tries) {
-    // What the log lacks is told when the disk has been emptied meanwhile.
+    // The missing end of the log is added if the disk has been emptied meanwhile.
     if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();
     // Noted before the end is told, so that clean removes it: a full disk may be why it is there.
     const bool noted = leftover.empty() || os::write_file_atomically(attempt_.path / "leftover", leftover).has_value();

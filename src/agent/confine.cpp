@@ -122,8 +122,8 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
        {".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
         ".config/rclone", ".config/gh", ".local/share/keyrings", ".local/state/gridctl", ".password-store"})
     confinement.hidden.push_back(home / name);
-  // What lets somebody in, or has programs run outside: the service manager's units and variables, and what a session
-  // starts.
+  // Files that let somebody in, or start programs outside: units and variables of the service manager, and start-up
+  // files of a session.
   for (const char* name :
        {".ssh", ".config/systemd", ".config/environment.d", ".config/autostart", ".local/share/systemd"}) {
     confinement.hidden.push_back(home / name);
@@ -156,7 +156,7 @@ Result<void> confine(const Confinement& confinement) {
   Result<void> hidden = {};
   // Root could undo it, and would lose in a namespace what jobs of root are there for.
   if (::geteuid() != 0) {
-    // What cannot be made cannot be made by the job either.
+    // A folder that cannot be made here cannot be made by the job either.
     for (const Path& path : confinement.made) (void)os::make_directories(path, 0700);
     hidden = leave_view();
     for (const Path& path : confinement.pinned)  // a place where something is mounted cannot be renamed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job that runs as a plain process is kept from: it runs as the host's own user, and so could read and write
-// what that user can. No isolation as a container has; see gridctl-security(7).
+// Restrictions of a job that runs as a plain process: as the host's own user, it could read and write everything of
+// that user. They do not isolate as a container does; see gridctl-security(7).
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs a job: docker, podman, or a plain process. An engine is asked to launch and to tidy up; whether the job
-// lives is never its word but that of init's lock, pid and start time.
+// An engine runs a job: docker, podman, or a plain process. It is asked to launch and to clean up; whether the job is
+// alive is decided by init's lock, pid and start time, never by the engine's word.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ class Engine {
   [[nodiscard]] virtual Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) = 0;
   // Starts init. Success means only that the engine said so.
   [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
-  // What was launched has ended, as far as is known: an init that has not begun by now never will.
+  // The launched process has ended, as far as is known: an init that has not begun by now never will.
   [[nodiscard]] virtual bool is_gone(const std::string& name) = 0;
   // Every process of the attempt that lives, as far as the engine's kind lets us know; init included.
   [[nodiscard]] virtual std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) = 0;
@@ -66,7 +66,7 @@ struct ContainerUser {
 [[nodiscard]] std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& gpus);
 // Where the kernel does not tell which node is whose: the only one there is. Among several, one would be another job's.
 [[nodiscard]] std::vector<std::string> only_render_node(const Path& folder = "/dev/dri");
-// What a plain process gets instead.
+// The variables with which a plain process gets its GPUs.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus);
 // The image named in the output of `docker|podman load`; empty when none is.
 [[nodiscard]] std::string loaded_image(std::string_view output);

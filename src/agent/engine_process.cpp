@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t k_group_processes_max = 4096;
 
-// Of a launcher that started us, as on a node of a Slurm cluster: it is not the job's.
+// The variable belongs to a launcher that started the agent, as on a node of a Slurm cluster, and not to the job.
 bool is_of_a_launcher(const std::string& name) {
   for (const char* prefix : {"SLURM_", "SRUN_", "OMPI_", "PMI_", "PMIX_", "HYDRA_", "TORCHELASTIC_"})
     if (name.starts_with(prefix)) return true;

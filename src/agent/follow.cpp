@@ -37,7 +37,7 @@ void AttemptRunner::read_control() {
   read_pause();
 }
 
-// What it may use still ends it here, whether or not anybody watches.
+// The remaining allowance ends the job here, whether or not anybody watches.
 void AttemptRunner::keep_limits() {
   if (const auto text = os::read_file(attempt_.limits_file(), k_limits_bytes))
     if (auto limits = parse_limits(*text)) limits_ = *std::move(limits);
@@ -112,8 +112,8 @@ void AttemptRunner::act_on_time() {
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
 }
 
-// What the job can do to its own files, its lock among them, changes nothing here: its first process is known by pid
-// and start time, and an engine knows its container by name.
+// The job may change its own files, its lock among them, without effect here: its first process is known by pid and
+// start time, and an engine knows its container by name.
 void AttemptRunner::kill_payload() {
   std::vector<os::ProcessId> all = engine_->members(name(), attempt_.run(launch_));
   merge(all, {*payload_id_});

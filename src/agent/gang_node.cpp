@@ -93,7 +93,7 @@ pid_t start_command(std::span<char* const> arguments) {
   ::_exit(127);
 }
 
-// What is left of the command, besides our own watch.
+// The processes that are left of the command, without our own watch.
 std::vector<os::ProcessId> rest_of(pid_t watch) {
   std::vector<os::ProcessId> rest = os::descendants(::getpid());
   std::erase_if(rest, [&](const os::ProcessId& process) { return process.pid == watch; });

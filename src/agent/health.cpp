@@ -109,7 +109,7 @@ struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
   os::Mutex mutex;
   os::Condition done;
   bool under_way GRIDCTL_GUARDED_BY(mutex) = false;
-  // Of whoever is under way, which is one at a time.
+  // The processor time of the report that is being made: one at a time.
   std::optional<std::uint64_t> busy_ticks;
   BootTime busy_at;
 };
@@ -140,7 +140,8 @@ void Health::Shared::take(const wire::HealthRequest& request) {
   const auto leases = ledger.valid().value_or(std::vector<Lease>{});
   const std::optional<Kept> before = read_kept(file());
   const BootTime now = clock.boot();
-  // Who asks for packages checks the host: engines are asked anew, too. So is one that was broken.
+  // A question for packages comes from a check of the host: engines are asked again, too. So is an engine that was
+  // broken.
   const bool engines = !before || request.packages || now - before->engines_at > k_engines_every ||
                        std::ranges::any_of(before->report.engines,
                                            [](const wire::EngineHealth& engine) { return !engine.problem.empty(); });

@@ -28,7 +28,7 @@ class Health {
 // The kernel log from /dev/kmsg, else from the journal; or why it cannot be read.
 [[nodiscard]] probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox);
 
-// What is known of one process, for telling whose it is.
+// The known facts about one process, to find its owner.
 struct ProcessFacts {
   std::vector<int> ancestry;  // itself first, then its parents
   bool marked = false;        // its environment names a job of gridctl's

@@ -48,7 +48,7 @@ class HostFolders : public HostState {
   bool await_settled(const AttemptKey& key) override;
   Result<void> keep_work(const AttemptKey& key, Duration at_least) override;
   Result<void> remove(const AttemptKey& key) override;
-  // Of removals that a crash has cut short.
+  // Finishes removals that a crash has interrupted.
   void finish_removals();
 
   // REQUIRES of all members with a job: its id is a safe path component (JobDir::at has said so).

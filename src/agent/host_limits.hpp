@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left to an attempt of the limits of its job, by the host's boot clock. Pure; the agent writes it into the
-// attempt's control folder, the supervisor keeps to it.
+// The remaining limits of an attempt, by the host's boot clock. Pure; the agent writes them into the attempt's control
+// folder, the supervisor enforces them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct HostLimits {
   bool operator==(const HostLimits&) const = default;
 };
 
-// Of START: nothing runs yet.
+// The limits in a START: nothing runs yet.
 [[nodiscard]] HostLimits limits_at_start(const wire::Allowance& allowance, BootTime echo);
-// Of a renewal, as of `echo`.
+// The limits in a renewal, as of `echo`.
 [[nodiscard]] HostLimits limits_from(const wire::Allowance& allowance, BootTime echo);
 
 struct LimitDue {
@@ -35,7 +35,7 @@ struct LimitDue {
 };
 // Which limit comes first; `running_since`: nullopt when its program does not run yet.
 [[nodiscard]] std::optional<LimitDue> due_of(const HostLimits& limits, std::optional<BootTime> running_since);
-// What is left of running; -1: that is not limited.
+// Returns the running time that is left; -1: it is not limited.
 [[nodiscard]] std::int64_t allowed_ms(const HostLimits& limits, std::optional<BootTime> running_since, BootTime now);
 // Whether one says the same as the other, but for what messages take on their way.
 [[nodiscard]] bool nearly_equal(const HostLimits& one, const HostLimits& other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests read and change on a host, as an interface: folders and processes in the agent (requests.cpp), values
-// in the simulator. A member that changes something has done so when it returns success; "durable" ones have done so
-// for good, whatever the power does afterwards.
+// The state of a host that requests read and change, as an interface: folders and processes in the agent
+// (requests.cpp), values in the simulator. A member that changes something has done so when it returns success;
+// "durable" ones have done so for good, whatever the power does afterwards.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct AttemptKey {
   Epoch epoch;
 };
 
-// What the status of an attempt says without interpretation. `boot_id` is that of its writer.
+// The status of an attempt without interpretation. `boot_id` is that of its writer.
 struct StoredStatus {
   std::string boot_id;
   wire::AttemptStatus status;
@@ -38,14 +38,14 @@ class HostState {
   [[nodiscard]] virtual std::string boot_id() = 0;
   [[nodiscard]] virtual wire::PollReply blank_reply() = 0;  // time, boot id, load, free space
 
-  // Of a job of this controller.
+  // Jobs of this controller.
   [[nodiscard]] virtual std::vector<JobId> jobs() = 0;
   [[nodiscard]] virtual Result<Lock> lock(const JobId& job) = 0;
   [[nodiscard]] virtual Result<Epoch> fence(const JobId& job) = 0;                  // 0 = none yet
   [[nodiscard]] virtual Result<void> set_fence(const JobId& job, Epoch epoch) = 0;  // durable
   [[nodiscard]] virtual Result<std::vector<Epoch>> epochs(const JobId& job) = 0;    // of attempts here, ascending
 
-  // Of an attempt. nullopt: there is no such attempt, or no such order.
+  // State of an attempt. nullopt: there is no such attempt, or no such order.
   [[nodiscard]] virtual Result<std::optional<StoredStatus>> stored(const AttemptKey& key) = 0;
   [[nodiscard]] virtual Result<std::optional<wire::AttemptStatus>> status(const AttemptKey& key) = 0;  // interpreted
   [[nodiscard]] virtual std::optional<OpId> accepted_by(const AttemptKey& key) = 0;

@@ -368,8 +368,8 @@ void Init::write_exit(const std::string& text) const {
   if (!write_into_room(text)) (void)os::write_file_durably(plan_.run / "exit", text);
 }
 
-// What the ranks wrote last, while somebody takes it. Nobody does: the pipe keeps what it holds, and the end is lost
-// that a job of one process would have been held up by.
+// Writes the last output of the ranks, while somebody reads it. Without a reader the pipe keeps its content, and the
+// end that would have blocked a job of one process is lost.
 void Init::push_ranks_output() {
   if (!ranks_) return;
   std::string rest = ranks_->take_rest(now());
@@ -383,9 +383,9 @@ void Init::push_ranks_output() {
   }
 }
 
-// What stays in the pipe ends with its last holder, or with the machine. When no supervisor takes it, for it is dead or
+// The pipe's content ends with its last holder, or with the machine. When no supervisor reads it, for it is dead or
 // stopped, it goes to the disk. One read takes all of it, and nobody writes any more: a supervisor that wakes up has
-// either read what came before, or finds nothing.
+// either read the earlier content, or finds nothing.
 void Init::save_output() {
   push_ranks_output();
   const BootTime give_up = now() + k_drain_wait;

@@ -276,7 +276,7 @@ Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
     const auto planned = plan_take(as_slots(ours, theirs), lease, capacity, machine_, clock_.boot());
     if (!planned) return planned.error();
     TRY(own.write(content_of(claimed)));
-    // Who claimed at the same moment sees this, or is seen now.
+    // A claim made at the same moment either sees this one, or is seen now.
     TRY_ASSIGN(theirs, others(folder));
     const auto alone = plan_take(as_slots(ours, theirs), lease, capacity, machine_, clock_.boot());
     if (alone) return {};

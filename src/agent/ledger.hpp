@@ -39,7 +39,7 @@ struct Lease {
   }
 };
 
-// What the machine has; 0 = not known, not limited.
+// The machine's resources; 0 = not known, not limited.
 struct Capacity {
   double cpus = 0;
   std::uint64_t memory_bytes = 0;
@@ -95,7 +95,7 @@ class Ledger {
   [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch) const;
 
  private:
-  // What other users hold, as far as it is believed.
+  // The leases of other users, as far as they are believed.
   [[nodiscard]] Result<std::vector<Lease>> others(const LedgerFolder& folder) const;
 
   os::Path directory_;

@@ -62,7 +62,7 @@ bool is_safe(const struct stat& folder) {
 }  // namespace
 
 Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
-  // Of the default's parents only root can write one, and some systems have a link there.
+  // Only root can write the default's parents, and some systems have a link there.
   const int no_link = directory == "/var/tmp" ? 0 : O_NOFOLLOW;
   os::Fd fd;
   for (const bool made : {false, true}) {

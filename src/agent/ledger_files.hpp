@@ -16,7 +16,7 @@
 
 namespace gridctl::agent {
 
-// What one user has written, unread.
+// A file that one user has written, unread.
 struct LedgerFile {
   unsigned owner = 0;
   std::string content;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job tells in $GRIDCTL_METRICS: gridctl-job(5), RETENTION. The file is the job's and not trusted.
+// A job's own figures in $GRIDCTL_METRICS: gridctl-job(5), RETENTION. The file is the job's and not trusted.
 #pragma once
 
 #include <cstdint>

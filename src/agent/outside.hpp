@@ -13,7 +13,7 @@ namespace gridctl::agent {
 
 inline constexpr const char* k_allowed_links_file = "allowed_links";  // in the agent's home, written by the owner
 
-// What decides: paths without links in them.
+// The paths that decide, without links in them.
 struct OutsideRules {
   std::vector<os::Path> homes;    // of the user, and the agent's: nothing is put there
   std::vector<os::Path> allowed;  // by the host's owner, in spite of all else

@@ -81,7 +81,7 @@ Result<void> AttemptRunner::pause(bool gpu_only) {
   return {};
 }
 
-// What it holds on its GPUs, and whether the host's memory can take that.
+// Checks how much memory the job holds on its GPUs, and whether the host's memory can take that.
 Result<void> AttemptRunner::look_at_gpus() {
   if (spec_.gpu_uuids.empty()) return {};
   if (gpus_.empty()) {
@@ -160,7 +160,7 @@ Result<void> AttemptRunner::put_back() {
   const Duration lasted = now() - pause_.since;
   pause_.before += lasted;
   TRY(note_pause(PauseStage::running));
-  // What it may still run does not shrink while it does not run.
+  // The allowed running time does not shrink during a pause.
   if (running_since_) running_since_ = *running_since_ + lasted;
   if (limits_.run_until) limits_.run_until = *limits_.run_until + lasted;
   if (limits_.run_until)
@@ -170,7 +170,7 @@ Result<void> AttemptRunner::put_back() {
   return {};
 }
 
-// Of an earlier supervisor: what it had begun is brought to its end by the order, which has no answer yet.
+// Adopts the pause of an earlier supervisor: the order, which has no answer yet, finishes it.
 void AttemptRunner::adopt_pause() {
   pause_ = read_pause_record(attempt_);
   const auto order = read_pause_order(attempt_);

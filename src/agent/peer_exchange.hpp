@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two hosts say to each other over a connection of a few seconds: first both prove that they have the token, then
-// each in turn measures round trips and its sending rate. gridctl-agent(7), BETWEEN HOSTS.
+// The exchange of two hosts over a connection of a few seconds: first both prove that they have the token, then each in
+// turn measures round trips and its sending rate. gridctl-agent(7), BETWEEN HOSTS.
 #pragma once
 
 #include <optional>

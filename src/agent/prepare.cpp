@@ -134,7 +134,7 @@ class Preparation {
     return {};
   }
 
-  // What else lies in the user's home is found in the job's own one: as links, beside what is mounted there.
+  // Other files of the user's home appear in the job's own home as links, beside the mounts.
   void show_home() {
     std::set<Path> folders;
     for (const wire::TreeRef& one : spec_.mounts)

@@ -35,7 +35,7 @@ std::optional<LockLine> parse_lock(const std::string& line) {
   return lock;
 }
 
-// Those whose file of that name in /proc satisfies `holds`.
+// Returns the processes whose file of that name in /proc satisfies `holds`.
 template <class Holds>
 std::vector<os::ProcessId> processes_where(const char* file, Holds holds) {
   std::vector<os::ProcessId> found;

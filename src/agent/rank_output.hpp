@@ -22,7 +22,7 @@ class LabelledLines {
  public:
   explicit LabelledLines(std::string label) : label_("[" + std::move(label) + "] ") {}
   void feed(std::string_view bytes, BootTime now, std::string& into);
-  // What has waited for its end too long, or all of it when `over`.
+  // Flushes unfinished lines that have waited too long, or all of them when `over`.
   void flush(BootTime now, bool over, std::string& into);
   [[nodiscard]] bool is_waiting() const { return !line_.empty(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a gang is on this host: which ranks, what each sees, and the files that start them.
+// The part of a gang on this host: its ranks, their environment, and the files that start them.
 #pragma once
 
 #include <map>
@@ -31,9 +31,9 @@ inline constexpr const char* k_program_file = "program.sh";  // the job's own co
 [[nodiscard]] std::string host_name_in(const wire::Gang& gang);
 [[nodiscard]] std::string host_names(const wire::Gang& gang);  // an /etc/hosts
 
-// What every rank of this host sees. `interface` is that of the host's address, empty when it is not known.
+// Variables of every rank of this host. `interface` is that of the host's address, empty when it is not known.
 [[nodiscard]] Variables gang_variables(const wire::AttemptSpec& spec, const JobView& view, const std::string& interface);
-// What this rank alone sees: its launcher's variables and its GPUs. The specification's own win over these.
+// Variables of this rank alone: its launcher's and its GPUs. The specification's own win over these.
 [[nodiscard]] Variables rank_variables(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus, int local_rank);
 
 // Adds to a run folder what starts the ranks of a gang; nothing without one. `agent`: our binary as the job sees it.

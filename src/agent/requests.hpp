@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller may ask: core.hpp's decisions carried out on the folders of the host. No state in memory: any
+// The requests of a controller: core.hpp's decisions carried out on the folders of the host. No state in memory: any
 // number of these may work on one home at once, in any processes.
 #pragma once
 

@@ -21,7 +21,7 @@ constexpr unsigned k_threads = 2;  // that hash: another job may want the proces
 constexpr std::uint64_t k_about_bytes_max = 16 * 1024;
 constexpr std::int64_t k_young_ns = std::chrono::nanoseconds{std::chrono::hours{1}}.count();
 
-// What the job has made, or what the patterns name of it.
+// Selects the files that the job has made, or those that the patterns name.
 class Choice {
  public:
   Choice(const Workplace& place, const std::vector<std::string>& patterns) : place_(place) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attempts leave in their working directories: selected, counted, made a tree, and kept for a while when the
-// attempt's folder goes. Layout in gridctl-agent(7), FILES ON THE HOST.
+// The files that attempts leave in their working directories: selected, counted, made a tree, and kept for a while when
+// the attempt's folder goes. Layout in gridctl-agent(7), FILES ON THE HOST.
 #pragma once
 
 #include <cstdint>

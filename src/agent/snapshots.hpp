@@ -30,9 +30,9 @@ class HostSnapshots final : public transfer::SnapshotSource {
   }
   void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) override;
   [[nodiscard]] std::uint64_t upload_limit(const wire::CheckpointRef& checkpoint);  // of its attempt, 0: none
-  // Those of the same attempt, the given one first, then the others from the newest.
+  // Returns the checkpoints of the same attempt, the given one first, then the others from the newest.
   [[nodiscard]] std::vector<wire::CheckpointRef> all_like(const wire::CheckpointRef& checkpoint) const;
-  // What was told of the checkpoint are differences to these of its attempt: see note_bases().
+  // Reports about the checkpoint are differences to these of its attempt: see note_bases().
   [[nodiscard]] Result<void> needed(const wire::CheckpointRef& checkpoint, const std::set<std::uint64_t>& bases) const;
 
  private:

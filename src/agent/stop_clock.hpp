@@ -10,7 +10,7 @@
 
 namespace gridctl::agent {
 
-// What the shell has to do now.
+// The next step for the caller.
 enum class StopStep : std::uint8_t {
   none,
   terminate,  // TERM to the job, with KILL to follow at due()
@@ -26,7 +26,7 @@ class StopClock {
   StopStep order(wire::EndReason why, Duration grace, BootTime now);
   // Ends the lease that has passed.
   StopStep expire(Duration grace, BootTime now);
-  // What it is allowed to use is used up then; nullopt: it is not limited.
+  // The moment at which the allowance is used up; nullopt: it is not limited.
   void set_limit(std::optional<BootTime> limit) { limit_ = limit; }
   [[nodiscard]] std::optional<BootTime> limit() const { return limit_; }
   // Ends what has reached its limit, with its whole grace: it is to save.

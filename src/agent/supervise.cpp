@@ -242,7 +242,7 @@ Result<void> AttemptRunner::launch() {
   TRY_ASSIGN(const LaunchPlan plan, plan_launch());
   update_lease(true);
   auto launched = engine_->launch(spec_, plan);
-  // What the engine says is a hint; whether init began is written in the run folder.
+  // The engine's answer is a hint; the run folder records whether init began.
   if (!launched && claim_once()) return std::move(launched).error();
   return await_init();
 }
@@ -301,7 +301,7 @@ Lease AttemptRunner::lease() const {
   lease.deadline = stop_.deadline();
   lease.grace = spec_.stop_grace;
   lease.cpus = spec_.cpus;
-  // What is off its GPUs lies in the host's memory instead.
+  // Memory that was taken off the GPUs lies in the host's memory instead.
   lease.memory_bytes = spec_.memory_bytes + (pause_.stage == PauseStage::running ? 0 : pause_.bytes());
   if (!pause_.off_gpus()) lease.gpus = spec_.gpu_uuids;
   return lease;

@@ -27,7 +27,7 @@ class AttemptRunner {
   int run();
 
  private:
-  // What an earlier supervisor left in the newest launch folder.
+  // The state in which an earlier supervisor left the newest launch folder.
   enum class Found { nothing, alive, ended, in_doubt };
 
   Result<void> begin();  // reads everything, decides nothing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a login shell would have set up for an interactive user, and sshd's plain commands go without.
+// The environment that a login shell sets up for an interactive user, and that sshd's plain commands lack.
 #pragma once
 
 #include <functional>

@@ -147,7 +147,7 @@ Result<os::Fd> Uploads::make(const wire::CheckpointRef& checkpoint, const store:
 }
 
 Result<void> Uploads::handle(const wire::Frame& frame) {
-  // Of what cannot be read nothing tells how much data follow.
+  // Without a readable request, the length of the following data is unknown.
   TRY_ASSIGN(const wire::UploadRequest request, wire::parse_upload(frame.payload));
   TRY_ASSIGN(const Bytes recipe, with_.data(frame.stream, request.recipe_bytes));
   const auto refuse = [&](const Error& error) {

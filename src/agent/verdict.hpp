@@ -10,7 +10,7 @@
 
 namespace gridctl::agent {
 
-// What init wrote when the commands had ended (inside the job: hostile, but bounded).
+// The record that init wrote when the commands had ended (inside the job: hostile, but bounded).
 struct ExitRecord {
   std::string phase;  // "setup" or "run"
   int code = -1;      // when it exited
@@ -30,7 +30,7 @@ struct Evidence {
   std::uint64_t memory_limit = 0;  // bytes, 0 = none
 };
 
-// What an exit record says about the end when nobody of us stopped the job.
+// Applies an exit record when the job was not stopped by us.
 void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
 // Fills in end, exit_code, signal and detail. An end that is known already (start failed, another boot) stands.
 void judge_end(const Evidence& evidence, wire::AttemptStatus& status);

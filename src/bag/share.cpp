@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is given how much. A worker holds what keeps it busy until the next orders reach it, and no more: what it holds,
-// nobody else can do. Towards the end shares shrink, so that all are done at about the same time.
+// The share of each worker. A worker holds as much as keeps it busy until the next orders reach it, and no more: tasks
+// that it holds, nobody else can do. Towards the end shares shrink, so that all are done at about the same time.
 #include <algorithm>
 #include <cmath>
 

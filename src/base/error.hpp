@@ -36,7 +36,7 @@ enum class Code : std::uint16_t {
   exists = 23,              // the name is taken
 };
 
-// Who may usefully try again.
+// The party that may usefully try again.
 enum class Retry : std::uint8_t { never, same_host_later, other_host, needs_user };
 
 // Stable lower-case name of a code ("host_unreachable"), as in JSON.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host has, as found by the agent's probe and used by the scheduler. Absent facts are nullopt or empty, never
-// guessed; each absent one has a gap that says why. Texts come from the host: sanitise before a terminal sees them.
+// The inventory of a host, as found by the agent's probe and used by the scheduler. Absent facts are nullopt or empty,
+// never guessed; each absent one has a gap that says why. Texts come from the host: sanitise before a terminal sees
+// them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct Engine {
   auto operator<=>(const Engine&) const = default;
 };
 
-// What lets a container engine hand GPUs to a container.
+// The tools with which a container engine hands GPUs to a container.
 struct ContainerGpus {
   std::string toolkit;               // version of the NVIDIA container toolkit
   std::optional<bool> docker;        // docker has a runtime for it
@@ -35,7 +36,7 @@ struct ContainerGpus {
   bool operator==(const ContainerGpus&) const = default;
 };
 
-// What programs on the host are linked with and compiled for.
+// Libraries and processors for which programs on the host are built.
 struct Software {
   std::string libc;          // "glibc 2.36", "musl 1.2.4"
   std::string cuda_toolkit;  // installed, "12.4"; what the driver supports is Inventory::cuda
@@ -45,7 +46,7 @@ struct Software {
   bool operator==(const Software&) const = default;
 };
 
-// What the preflight judges besides the inventory proper. An empty home_path means that it was not looked at.
+// Facts for the preflight besides the inventory proper. An empty home_path means that it was not looked at.
 struct HostFacts {
   std::string user;
   std::uint32_t uid = 0;

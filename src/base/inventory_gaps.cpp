@@ -93,7 +93,7 @@ std::vector<std::string> missing_of(const std::array<Attribute<Owner>, N>& attri
   return names;
 }
 
-// What one source did not know, another may have told since.
+// Values that one source did not know may have come from another since.
 template <class Owner, std::size_t N>
 void drop_filled(const std::array<Attribute<Owner>, N>& attributes, Owner& owner) {
   for (const Attribute<Owner>& attribute : attributes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job tells of itself in numbers.
+// Figures that a job reports of itself.
 #pragma once
 
 #include <cstddef>

@@ -23,13 +23,13 @@ template <class Number>
 [[nodiscard]] std::optional<Number> leading_number(std::string_view text) {
   return take_number<Number>(text);
 }
-// Of a text that is nothing else.
+// Parses a text that is nothing but a number.
 template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
   const std::optional<Number> number = take_number<Number>(text);
   return text.empty() ? number : std::nullopt;
 }
-// The same into what is there; false leaves it as it is.
+// Parses into an existing variable; false leaves it unchanged.
 template <class Number>
 [[nodiscard]] bool parse_into(std::string_view text, Number& into) {
   const std::optional<Number> number = parse_number<Number>(text);

@@ -98,7 +98,7 @@ class Builder {
   bool StartArray() { return start(Kind::list); }
   bool EndObject(unsigned) { return end(); }
   bool EndArray(unsigned) { return end(); }
-  // What is wrong with the text, or nothing.
+  // Returns the fault of the text, or nothing.
   [[nodiscard]] std::string parse(std::string_view text) {
     rapidjson::MemoryStream in(text.data(), text.size());
     rapidjson::ParseResult parsed = reader_.Parse<k_strict>(in, *this);

@@ -39,7 +39,7 @@ struct BadRecord : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a reader insists on.
+// The rules of a reader.
 struct ReadRules {
   bool absent_is_unknown = false;    // what is absent or null keeps its default; else it must be there
   bool foreign = true;               // a stranger wrote it: ids fit file names, durations and numbers without limits
@@ -157,7 +157,7 @@ class RecordWriter {
   RecordWriter& word(const char* key, const E& value, Name name, const Parse&...) {
     return (*this)(key, std::string(name(value)));
   }
-  // The same, where a word that is not known, or none, means `otherwise`.
+  // Reads a word; a word that is not known, or none, means `otherwise`.
   template <class E, class Name, class Parse>
   RecordWriter& word_or(const char* key, const E& value, Name name, const Parse&, const std::type_identity_t<E>&) {
     return word(key, value, name);
@@ -334,7 +334,7 @@ class RecordReader {
     assumed_word_ = word;
     return *this;
   }
-  // What must hold between members; `what` completes "the request …".
+  // Requires a relation between members; `what` completes "the request …".
   RecordReader& check(bool holds, const char* what) {
     if (!holds) fail(what);
     return *this;
@@ -349,7 +349,7 @@ class RecordReader {
   [[nodiscard]] const record::Value* find(const char* key) const;         // nullptr when absent or null
   [[nodiscard]] const record::Value* required(const char* key) const;     // nullptr only where absence is allowed
   [[nodiscard]] bool is_number(const char* key) const;
-  // Of an object within one.
+  // Reads an object within another one.
   RecordReader(const record::Value& object, std::string_view key, const RecordReader& outer);
   [[nodiscard]] std::string where() const;
   [[noreturn]] void refuse(const char* key, const char* why) const;
@@ -462,7 +462,7 @@ template <class T>
   return value;
 }
 
-// Of a struct whose `fields` stand in one .cpp file and are used in others: in that file, and in a header.
+// Declares a struct whose `fields` stand in one .cpp file and are used in others: in that file, and in a header.
 #define GRIDCTL_FIELDS(type)                        \
   template void fields(RecordWriter&, const type&); \
   template void fields(RecordReader&, type&);

@@ -32,7 +32,7 @@ namespace gridctl {
 // A path of a host as a message names it: safe, cut at 200 bytes, in quotes.
 [[nodiscard]] std::string quoted_path(std::string_view path);
 
-// The same for JSON that is whole and valid UTF-8: DEL, C1, bidirectional and invisible characters become \uXXXX.
+// Escapes in complete JSON of valid UTF-8: DEL, C1, bidirectional and invisible characters become \uXXXX.
 [[nodiscard]] std::string escape_deceptive(std::string_view json);
 
 // Quotes for /bin/sh: 'it'\''s'. Plain words are left as they are.

@@ -32,7 +32,7 @@ struct WallTime {
 
 // "2026-11-21T12:16:25.123Z"
 [[nodiscard]] std::string format_rfc3339(WallTime time);
-// Of a second either nothing or three digits; 'Z' or an offset such as "+02:00".
+// Fractions of a second are absent or have three digits; 'Z' or an offset such as "+02:00".
 [[nodiscard]] Result<WallTime> parse_rfc3339(std::string_view text);
 
 // "90", "90s", "15m", "1h30m", "2d", "500ms"; a bare number is seconds. At most 10 years.

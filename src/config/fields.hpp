@@ -25,7 +25,7 @@ struct SourceFile {
 
 // "the list [..]", "'abc'": for "got …".
 [[nodiscard]] std::string shown(const Node& node);
-// Those of a list, or the one value.
+// Returns the items of a list, or the one value.
 [[nodiscard]] std::span<const Node> items_of(const Node& value);
 // "; did you mean 'x'?" or "".
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);

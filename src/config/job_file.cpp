@@ -79,7 +79,7 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
   return std::pair{std::move(name), *value};
 }
 
-// What a key of `envs` or `secrets` holds: text, or nothing for null.
+// Returns the value of a key of `envs` or `secrets`: text, or nothing for null.
 Result<std::optional<std::string>> variable(SourceFile& source, std::string_view key, const Key& name, const Node& value) {
   const std::string head = "key '" + std::string(key) + "." + excerpt(name.text) + "': ";
   if (const auto checked = check_env_name(name.text); !checked)

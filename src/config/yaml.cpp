@@ -215,7 +215,7 @@ bool is_unclosed(std::string_view text, Position at) {
   return true;
 }
 
-// What yaml-cpp says, with what usually is the cause.
+// Adds the usual cause to yaml-cpp's message.
 std::string with_cause(const std::string& message) {
   static constexpr std::pair<std::string_view, std::string_view> k_causes[] = {
       {"illegal map value", "a value that contains ': ' needs quotes, or a line before lacks its ':'"},

@@ -69,7 +69,7 @@ inline __m128i load(const void* from) { return _mm_loadu_si128(static_cast<const
   return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-// The same, sixteen blocks a step. Returns how many blocks it took; the rest is for take_narrow().
+// Takes sixteen blocks a step. Returns how many blocks it took; the rest is for take_narrow().
 [[GRIDCTL_WIDE]] std::size_t take_wide(__m128i& sum, const std::byte* at, std::size_t blocks, const PolyValue* powers) {
   constexpr std::size_t k_lanes = 4, k_at_once = 16;
   __m512i factors[k_lanes];
@@ -125,7 +125,7 @@ PolyValue PolyHash::of(ByteView content) const {
     blocks -= taken;
   }
   sum = take_narrow(sum, at, blocks, powers_.data(), k_powers);
-  // What is left, filled up with zeros, and the length, so that no content is another one with zeros behind it.
+  // The rest, filled up with zeros, and the length, so that no content equals another one with zeros behind it.
   std::array<std::byte, 2 * k_element> end{};
   const std::size_t left = content.size() % k_element, filled = left > 0 ? k_element : 0;
   if (left > 0) std::memcpy(end.data(), content.data() + content.size() - left, left);

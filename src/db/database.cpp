@@ -159,7 +159,7 @@ Result<Database> Database::open_file(const os::Path& path, const char* vfs) {
   const int code = sqlite3_open_v2(impl->path.c_str(), &impl->db, flags, vfs);
   if (code != SQLITE_OK) {
     Error error = sqlite_error(impl->db, code, "cannot open " + impl->path);
-    // Of an open database it is the journal, for want of descriptors or memory, and passes.
+    // With an open database it is the journal, for lack of descriptors or memory, and passes.
     if ((code & 0xFF) == SQLITE_CANTOPEN) error.code = Code::state_unreadable;
     return error;
   }

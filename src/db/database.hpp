@@ -62,7 +62,7 @@ class Statement {
       else TRY(take(*this));
     }
   }
-  // What `read` makes of each row that is left.
+  // Returns the results of `read` for the remaining rows.
   template <class Read>
   [[nodiscard]] auto all(Read read) -> Result<std::vector<decltype(read(*this))>> {
     std::vector<decltype(read(*this))> rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be expected of a choice: many lives of it, and what they have in common.
+// The outlook of a choice: many simulated lives of it, and their statistics.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace gridctl::forecast {
 
-// Of 9 in 10 runs: between the 5th and the 95th percentile (nearest rank).
+// The range of 9 in 10 runs: between the 5th and the 95th percentile (nearest rank).
 struct Spread {
   double mean = 0, low = 0, high = 0;
 };

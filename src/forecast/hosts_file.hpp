@@ -15,7 +15,7 @@ namespace gridctl::forecast {
 
 inline constexpr std::size_t k_hosts_max = 1000;
 
-// What a host does not say of its hardware is what `job` asks for. `upload` and `restore` are left at 0.
+// Hardware that a host omits is the hardware that `job` asks for. `upload` and `restore` are left at 0.
 // Errors: bad_job_file, "FILE:LINE:COLUMN: key 'hosts[1].mtbf': expected …, got …".
 [[nodiscard]] Result<std::vector<HostModel>> parse_hosts_file(std::string_view text, const std::string& file,
                                                               const job::Spec& job);

@@ -43,7 +43,7 @@ struct Outcome {
   int attempts = 0;
 };
 
-// What is the same in all lives of one choice.
+// The part that is equal in all lives of one choice.
 class Scheduler {
  public:
   Scheduler(const Grid& grid, const Choice& choice);
@@ -53,7 +53,7 @@ class Scheduler {
     std::string reason;
     bool could_ever_fit = false;
   };
-  // What is known at one moment.
+  // The knowledge at one moment.
   struct Now {
     std::vector<bool> seen;           // which hosts answer
     std::vector<double> rates;        // failures per hour, when they are learned meanwhile; else empty

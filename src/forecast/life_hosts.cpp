@@ -165,7 +165,7 @@ void Life::tick(std::size_t index) {
   if (host.ticking) at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
 }
 
-// Of the job's hosts, once somebody else answers.
+// Resumes the ticks of the job's hosts, once another host answers.
 void Life::resume_ticks() {
   if (attempt() == nullptr) return;
   for (const std::size_t index : on_) {

@@ -109,7 +109,7 @@ void Life::prepare_move(std::string_view why, const std::string& text, double fa
   if (for_move_.count > 0) after(for_move_.safe_at - elapsed, Kind::move, host_, state_.epoch.value);
 }
 
-// What is safe after so many seconds of this attempt.
+// Returns the safe progress after so many seconds of this attempt.
 Saved Life::saved_by(double elapsed) const {
   return for_move_.count > 0 && for_move_.safe_at <= elapsed ? for_move_ : saved_after(pace_, elapsed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `gridctl sim` is asked: hosts, how often they fail, and what a job costs them.
+// The question to `gridctl sim`: hosts, their failure rates, and their costs for a job.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ struct HostModel {
 // pace and the latest the start.
 [[nodiscard]] HostModel together(const std::vector<const HostModel*>& hosts);
 
-// What is assumed of a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
+// The assumptions for a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
 // failure rate is that of sched/reliability.
 inline constexpr double k_outage_assumed = 3600;                   // seconds, as sched::estimate assumes
 inline constexpr double k_start_assumed = 30;                      // seconds, as the supervisor's tuning assumes

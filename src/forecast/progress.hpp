@@ -26,7 +26,7 @@ struct Saved {
   double safe_at = 0;
   double work = 0;  // seconds of computing in it
 };
-// What is safe after `elapsed` seconds.
+// Returns the safe progress after `elapsed` seconds.
 [[nodiscard]] Saved saved_after(const Pace& pace, double elapsed);
 // The next checkpoint when after `elapsed` seconds the program is asked to save `soon` after the last one. count 0: it
 // ends before that is safe.

@@ -18,7 +18,7 @@
 
 namespace gridctl::gpubench {
 
-// What the driver says of a device.
+// The driver's facts about a device.
 struct DeviceFacts {
   std::string backend;  // "cuda" or "opencl"
   std::string kind;     // "gpu", "cpu", "other"

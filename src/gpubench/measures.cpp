@@ -18,8 +18,9 @@ constexpr std::uint32_t k_lane_steps = 2048;     // of a lane, over all entries 
 constexpr std::uint32_t k_rate_groups_max = 1u << 16;
 constexpr std::uint64_t k_traffic_gpu = 1ull << 30;    // bytes: far beyond any cache of a GPU
 constexpr std::uint64_t k_traffic_cpu = 512ull << 20;  // the caches of servers have hundreds of MiB
-// Of a copy between host and device: beyond what C libraries copy by way of the caches (with glibc a part of the
-// largest one), for a data set is longer than that. With 128 MiB, a processor as device showed 0.6 of the rate.
+// The size of a copy between host and device: beyond the size that C libraries copy by way of the caches (with glibc a
+// part of the largest one), for a data set is longer than that. With 128 MiB, a processor as device showed 0.6 of the
+// rate.
 constexpr std::uint64_t k_copy_bytes = 512ull << 20;
 constexpr std::uint64_t k_memory_share = 8;   // a copy takes at most one part in so many of the memory
 constexpr double k_copy_seconds = 0.5;        // for each way

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a drill shows: whether a job that lost its host goes on where it was, or begins anew. Pure.
+// The result of a drill: whether a job that lost its host continues where it was, or restarts. Pure.
 #pragma once
 
 #include <cstdint>

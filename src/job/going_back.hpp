@@ -21,8 +21,8 @@ namespace gridctl::job {
 // one with the same gist. Else empty. The failure `end` is among the state's failures already, as the last one.
 [[nodiscard]] std::vector<std::string> failed_from(const State& state, CheckpointSeq bad, const End& end);
 
-// What to go back to from `bad`: first to the newest before it; when that fails as well, to the newest that another
-// host made or that was restored with success. nullopt: there is none, or that was tried already.
+// Returns the checkpoint to go back to from `bad`: first the newest before it; when that fails as well, the newest that
+// another host made or that was restored with success. nullopt: there is none, or that was tried already.
 [[nodiscard]] std::optional<CheckpointSeq> earlier_than(const State& state, CheckpointSeq bad);
 
 // The newest that is not suspect; of those that nobody is sure of, only when there is no other.
@@ -38,8 +38,8 @@ void note_progress(State& state, CheckpointSeq from);
 // any more, and the head is what it is resumed from. What to tell people, or nothing.
 std::string withdraw_marks(State& state);
 
-// Of the state's saved checkpoints the newest that was restored with success, or that another host made than the one
-// of the newest: it is kept whatever the job file says, for the newer ones may all be bad.
+// Returns the newest saved checkpoint of the state that was restored with success, or that another host made than the
+// newest's: it is kept whatever the job file says, for the newer ones may all be bad.
 [[nodiscard]] std::optional<CheckpointSeq> newest_proven(const State& state);
 
 }  // namespace gridctl::job

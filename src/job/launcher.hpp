@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher tells each rank in the environment. Only the launcher that the job asks for: a job started by plain
-// `run` sees nothing of any launcher, for frameworks take RANK or SLURM_PROCID for the sign of a distributed run
+// The environment that a launcher sets for each rank. Only for the launcher that the job asks for: a job started by
+// plain `run` sees nothing of any launcher, for frameworks take RANK or SLURM_PROCID for the sign of a distributed run
 // (Lightning, Accelerate, Transformers, DeepSpeed and submitit all look for them). How ranks are started: rank_start.
 #pragma once
 
@@ -42,7 +42,7 @@ struct RankPlace {
   [[nodiscard]] int world_size() const;
 };
 
-// What that launcher sets for this rank, and nothing of any other's.
+// Returns the variables of that launcher for this rank, and of no other launcher.
 [[nodiscard]] std::map<std::string, std::string> launcher_environment(Launcher launcher, const RankPlace& place);
 
 }  // namespace gridctl::job

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a job's working directory is brought back: `outputs` of the job file.
+// The files of a job's working directory that are brought back: `outputs` of the job file.
 #pragma once
 
 #include <cstdint>

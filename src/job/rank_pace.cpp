@@ -122,8 +122,8 @@ std::optional<Duration> Progress::allowed() const {
   const auto times = [](Duration duration, double factor) {
     return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
   };
-  // What is promised is three times the usual step, and a minute at most for those that step fast; who has paused for
-  // longer before may do so again.
+  // The promised patience is three times the usual step, and a minute at most for fast steps; a rank that has paused
+  // for longer before may do so again.
   const Duration wanted = std::clamp(times(usual, k_hang_factor), k_hang_least, std::max(k_hang_most, times(usual, k_hang_factor)));
   return std::max(wanted, times(longest, 1.5));
 }

@@ -15,7 +15,7 @@ std::uint64_t fnv(std::string_view text) {
   return hash;
 }
 
-// What the first host's command needs and the others' do not: when it has ended, so have they.
+// The first host's command tells the other hosts when it has ended: then they end, too.
 std::string and_tell_the_others(const StarterPaths& paths) {
   return "code=$?\n" + shell_quote(paths.agent) + " gang-end \"$code\"\nexit \"$code\"\n";
 }
@@ -64,7 +64,7 @@ std::string ray_ports(int first) {
 }
 
 // `python3 -m ray…` serves where the package has put its script into no folder of PATH.
-// What is asked is PATH, not this function.
+// PATH is asked, not this function.
 constexpr const char* k_ray = "ray() { if (unset -f ray; command -v ray) >/dev/null; then command ray \"$@\"; "
                               "else python3 -m ray.scripts.scripts \"$@\"; fi; }\n";
 

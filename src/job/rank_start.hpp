@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the ranks of a job on its hosts, and by what. Pure.
+// The programs that start the ranks of a job on its hosts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr int k_ranks_per_host_max = 256;  // as many as an inventory may
 // their host: torch chooses by LOCAL_RANK, and fails when there is one device only.
 [[nodiscard]] bool binds_gpus(Launcher launcher);
 
-// What a host runs where its ranks are not started one by one.
+// The programs that a host runs where its ranks are not started one by one.
 struct StarterPaths {
   std::string agent;        // our own binary, as the job sees it
   std::string program;      // a script with the job's own command
@@ -37,7 +37,7 @@ struct StarterPaths {
 // A shell text. REQUIRES: starter_of(launcher) is not each_host. `self_starting`: the job's own command calls mpirun.
 [[nodiscard]] std::string starter_script(Launcher launcher, const RankPlace& place, const StarterPaths& paths,
                                          bool self_starting);
-// The same for the job's own command on each host of several, whose workers in the background outlive it.
+// Returns the script of the job's own command on each host of several, whose workers in the background outlive it.
 [[nodiscard]] std::string node_script(const StarterPaths& paths);
 // "10.0.0.7 slots=8" for each host, as OpenMPI and DeepSpeed read it; "10.0.0.7:8", as MPICH and Intel MPI do.
 [[nodiscard]] std::string hostfile(const std::vector<RankHost>& hosts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user asks for: the parsed and checked job file. A value; it is stored with the job as JSON.
+// The request of a user: the parsed and checked job file. A value; it is stored with the job as JSON.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct CheckpointPolicy {
   bool operator==(const CheckpointPolicy&) const = default;
 };
 
-// What is done about a job that makes no progress while its hosts answer, and about a host that slows all others down.
+// The reaction to a job that makes no progress while its hosts answer, and to a host that slows all others down.
 enum class Hangs : std::uint8_t { restart, tell };
 enum class Stragglers : std::uint8_t { tell, replace };
 
@@ -78,7 +78,7 @@ struct RecoveryPolicy {
   Duration lease = std::chrono::hours{24};
   Hangs hangs = Hangs::restart;
   Stragglers stragglers = Stragglers::tell;
-  // What lent hosts have saved is loaded only in containers or on other lent hosts (restore_from: trusted).
+  // Checkpoints from lent hosts are loaded only in containers or on other lent hosts (restore_from: trusted).
   bool only_trusted = false;
   bool exact_required = false;  // a drill fails unless the restored job continues exactly (exact: required)
   bool endless = false;         // it is a service: however its program ends, the program is started again
@@ -97,7 +97,7 @@ struct Constraints {
   bool operator==(const Constraints&) const = default;
 };
 
-// What to choose hosts by, among those that fit: all are expectations of the whole job, failures counted.
+// The quantity that decides among hosts that fit: all are expectations of the whole job, failures counted.
 enum class Optimize : std::uint8_t { cost, time, reliability };
 [[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
 [[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
@@ -113,7 +113,7 @@ struct Deadline {
 
 inline constexpr int k_nodes_max = 1024, k_spares_max = 8, k_ranks_per_node_max = 256;
 
-// Of a job on several hosts.
+// The policy of a job on several hosts.
 struct GangPolicy {
   int nodes_min = 0;       // it goes on with so many when no host replaces a lost one; 0: with num_nodes alone
   int spares = 0;          // hosts that stand by: 0..k_spares_max

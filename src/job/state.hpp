@@ -29,7 +29,7 @@
 
 namespace gridctl::job {
 
-// What users see.
+// The states that users see.
 enum class JobState : std::uint8_t { pending, starting, running, recovering, succeeded, failed, cancelled };
 [[nodiscard]] std::string_view state_name(JobState state);  // "PENDING"
 [[nodiscard]] Result<JobState> parse_state_name(std::string_view name);
@@ -199,13 +199,14 @@ struct Saved {
   bool as_left = false;  // what lay there when its attempt ended; also provisional
   bool operator==(const Saved&) const = default;
 };
-// Who loads a state fills this in from what is there. It is not stored with the state, and no part of what it is.
+// Filled in from the registry by the caller that loads a state. It is not stored with the state, and no part of its
+// value.
 struct SavedList {
   std::vector<Saved> list{};  // oldest first
   bool operator==(const SavedList&) const { return true; }
 };
 
-// Of the whole job, as the scheduler saw it.
+// The expected time and cost of the whole job, as the scheduler saw it.
 struct Expected {
   double seconds = 0;
   double usd = 0;
@@ -293,7 +294,7 @@ struct MembersConnected {
   std::string token;                   // drawn for this epoch
 };
 struct LaunchAccepted { Epoch epoch; int rank = 0; };
-// What the host does to start it: "image", "workdir", "restore", "setup".
+// The present step of the host's preparations: "image", "workdir", "restore", "setup".
 struct Preparing {
   Epoch epoch;
   std::string doing;  // foreign
@@ -412,8 +413,8 @@ inline constexpr std::string_view k_for_priority = "preempted";   // why a job m
 inline constexpr std::string_view k_for_straggler = "straggler";  // why a gang moves: a member holds up the others
 inline constexpr std::string_view k_paused = "paused";            // why a job moves: it has been paused for too long
 inline constexpr std::string_view k_to_grow = "grown";            // why an elastic gang begins anew: with more hosts
-// Of an elastic gang that grows after it has run for so long: hosts that it stays away from get another try. Not
-// sooner, for one that still fails costs two restarts.
+// An elastic gang that grows after it has run for so long tries again the hosts that it stayed away from. It does not
+// do so sooner, for one that still fails costs two restarts.
 inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
 [[nodiscard]] bool forgives(const Attempt& attempt, WallTime now);
 // "ada is drained", "ada is too risky for the deadline"

@@ -54,8 +54,8 @@ bool is_hosts(const End& end) {
          !(end.kind == EndKind::signalled && !is_outside_signal(end.signal));
 }
 
-// What an attempt ended by, as far as its members tell. A host's failure comes before a program's: programs fail when
-// their peers' hosts do. Ends by our own order are no cause.
+// Returns the cause of an attempt's end, as far as its members report it. A host's failure comes before a program's:
+// programs fail when their peers' hosts do. Ends by our own order are no cause.
 std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bool ordered) {
   for (const Member& member : attempt.members) {
     const bool by_order = member.end && member.end->kind == EndKind::stopped;
@@ -65,8 +65,8 @@ std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bo
   return known;
 }
 
-// Of what was stopped by our order. A member of a gang that fails while others are being stopped fails because they are
-// gone; and one that was done is no success of those that were not.
+// Returns the end of an attempt that was stopped by our order. A member of a gang that fails while others are being
+// stopped fails because they are gone; and a member that was done is no success of the others.
 End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
   const auto stopped = std::ranges::find_if(
       attempt.members, [](const Member& member) { return member.end && member.end->kind == EndKind::stopped; });
@@ -121,7 +121,7 @@ void Stepper::operator()(const AttemptEnded& event) {
     const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
     member->end->at = std::max(told, ended->started_at.value_or(told));
   }
-  // What is not there has left nothing to be fetched.
+  // An absent attempt has left nothing to be fetched.
   member->part = event.end.kind == EndKind::absent ? Part::collected : Part::ended;
   const Attempt attempt = *std::as_const(s()).attempt();
   const std::string who = "attempt " + std::to_string(attempt.number.value) +
@@ -224,7 +224,7 @@ void Stepper::operator()(const Collected& event) {
   finish(copy.attempt, copy.end, copy.moving);
 }
 
-// Those that were given up are to be cleaned up already.
+// Members that were given up are to be cleaned up already.
 void Stepper::clean_up(const Attempt& attempt) {
   for (const Member& member : attempt.members) {
     const bool known = std::ranges::any_of(s().pending_cleanups, [&](const PendingCleanup& end) {
@@ -342,7 +342,7 @@ bool Stepper::go_back(const Attempt& attempt, const End& end) {
              ", on " + join(hosts, " and ") + "): going back to checkpoint " + std::to_string(better->value) +
              "; checkpoint " + number + " is kept, and restored only by gridctl job resume --from",
          attempt.epoch, culprit(attempt, end));
-  // What the checkpoint is to blame for is charged neither to the program nor to the hosts.
+  // A failure by the checkpoint's fault is charged neither to the program nor to the hosts.
   for (const Failure& failure : s().failures)
     if (failure.restored == bad)
       std::erase_if(s().avoided, [&](const Avoided& known) { return known.host == failure.host; });

@@ -164,12 +164,12 @@ void Stepper::operator()(const LaunchFailed& event) {
   // Twice more: a disk that could not be read once may be read the next time.
   if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
     return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
-  // What is damaged is no better when other room is free: it is tried again ever more seldom.
+  // Damage does not heal when other resources are free: it is tried again ever more seldom.
   wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy,
        event.refused || event.damaged ? k_rest_max : k_soon_max);
 }
 
-// What is damaged stays so: the next attempt begins from the checkpoint before, if there is one.
+// Damage stays: the next attempt begins from the checkpoint before, if there is one.
 void Stepper::leave_damaged(const Attempt& attempt) {
   const CheckpointSeq bad = attempt.resumed_from;
   const std::optional<CheckpointSeq> better = bad.value == 0 ? std::nullopt : newest_before(s(), bad);

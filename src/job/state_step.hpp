@@ -70,7 +70,7 @@ class Stepper {
   }
   // The current attempt when `epoch` is its epoch: the fence of this machine.
   Attempt* current(Epoch epoch);
-  // The same, and its member of that rank, which has not ended.
+  // Returns the current attempt's member of that rank, if it has not ended.
   Member* living(Epoch epoch, int rank);
   [[nodiscard]] WallTime ended_at(const Attempt& attempt) const;
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);

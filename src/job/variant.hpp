@@ -24,13 +24,13 @@ struct Variant {
 };
 
 inline constexpr std::string_view k_variant_kinds[] = {"cuda", "rocm", "xpu", "cpu"};
-// Of the GPUs a variant is for; none for "cpu".
+// Returns the vendor of the GPUs that a variant is for; none for "cpu".
 [[nodiscard]] std::optional<Vendor> vendor_of_variant(std::string_view kind);
 
 // The variant for leased GPUs of this vendor, or for none; nullptr when the job has no such variant.
 [[nodiscard]] const Variant* variant_for(const Spec& spec, std::optional<Vendor> vendor);
-// What the variant asks of a host's GPUs: the job's alternatives that its vendor can answer, any one GPU where the job
-// names none, nothing for "cpu".
+// Returns the GPUs that the variant asks of a host: the job's alternatives that its vendor can answer, any one GPU
+// where the job names none, nothing for "cpu".
 [[nodiscard]] std::vector<GpuRequest> gpus_wanted(const Spec& spec, const Variant& variant);
 
 }  // namespace gridctl::job

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job is as work for machines: how its parts depend on each other, what they say to each other, how much there
-// is to do. Only what its user declares; what is told from its words stands in sched/coupling. A value.
+// A job as work for machines: how its parts depend on each other, their exchanges, and how much work there is. Only the
+// user's declarations; conclusions from the words of a job stand in sched/coupling. A value.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr int k_tasks_max = 10'000'000;
 inline constexpr int k_sync_every_max = 1'000'000;
 inline constexpr double k_bytes_per_gradient = 2;  // 16 bits each, as mixed precision exchanges them
 
-// What is trained, for the planner: as declared, empty and 0 where not.
+// The trained model, for the planner: as declared, empty and 0 where not.
 struct Trained {
   std::string model;  // a family that the planner knows; empty: the job does not say
   std::string method, framework, layout;
@@ -36,7 +36,7 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-// What the planner expected when the job was submitted.
+// The planner's expectation when the job was submitted.
 struct Predicted {
   std::string layout;  // "dp=8 zero=3 mb=1"
   std::string gpu;     // key of the catalogue, or a name
@@ -62,7 +62,8 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
-// Of each exchange: as declared, else k_bytes_per_gradient for each parameter; nullopt when neither is said.
+// Returns the bytes of each exchange: as declared, else k_bytes_per_gradient for each parameter; nullopt when neither
+// is known.
 [[nodiscard]] std::optional<double> exchange_bytes(const Workload& workload);
 
 }  // namespace gridctl::job

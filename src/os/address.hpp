@@ -17,7 +17,7 @@ enum class AddressKind : std::uint8_t {
 };
 [[nodiscard]] AddressKind address_kind(const std::string& address);
 
-// Of the interfaces that are up, without kinds `own` and `special`; IPv4 first.
+// Returns the addresses of interfaces that are up, without kinds `own` and `special`; IPv4 first.
 [[nodiscard]] std::vector<std::string> own_addresses();
 // The interface that has this address, "eth0"; empty when none of this machine has it.
 [[nodiscard]] std::string interface_of(const std::string& address);

@@ -47,7 +47,7 @@ class Fd {
 [[nodiscard]] Result<std::string> read_file(const Path& path, std::uint64_t bytes_max = 64ull << 20);
 // Writes to a temporary name beside it, fsyncs, renames, fsyncs the directory: whole or not at all, durable.
 [[nodiscard]] Result<void> write_file_durably(const Path& path, std::string_view content, unsigned mode = 0600);
-// The same without the two fsyncs: whole or not at all, for state that a crash of the machine may lose.
+// Writes without the two fsyncs: complete or not at all, for state that a crash of the machine may lose.
 [[nodiscard]] Result<void> write_file_atomically(const Path& path, std::string_view content, unsigned mode = 0600);
 [[nodiscard]] Result<void> sync_directory(const Path& directory);
 [[nodiscard]] Result<void> make_directories(const Path& path, unsigned mode = 0700);

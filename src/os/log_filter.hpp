@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not stand in the diagnostic log, whoever writes there.
+// Texts that must not stand in the diagnostic log, whoever writes there.
 #pragma once
 
 #include <functional>

@@ -17,7 +17,7 @@
 namespace gridctl::os {
 
 namespace {
-// What the child tells through the close-on-exec pipe: its pid (then exec succeeds silently), or what failed.
+// The child's report through the close-on-exec pipe: its pid (then exec succeeds silently), or the step that failed.
 struct Report {
   enum Kind : int { pid = 1, failed_directory, failed_descriptors, failed_exec, failed_fork } kind;
   int value;  // the pid, or errno

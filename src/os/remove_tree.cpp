@@ -38,7 +38,7 @@ class TreeRemover {
   }
 
  private:
-  // What another process has removed meanwhile is gone, as it should be.
+  // A file that another process has removed meanwhile is gone, as it should be.
   void fail(int err, const char* verb, const char* name) {
     if (err != ENOENT && !first_error_) first_error_ = path_error(err, std::string(verb) + " '" + name + "' in", path_);
   }

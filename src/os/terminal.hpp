@@ -9,7 +9,7 @@
 
 namespace gridctl::os {
 
-// Those of descriptors 0 to 2 that are closed become /dev/null: else the next file opened would get what is printed.
+// Opens /dev/null for closed descriptors 0 to 2: else the next file opened would get the printed text.
 void open_standard_streams();
 [[nodiscard]] bool is_terminal(int fd);
 // Columns of the terminal behind `fd`, else $COLUMNS, else 80; at least 20.

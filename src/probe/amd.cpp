@@ -123,7 +123,8 @@ std::vector<Gpu> read_rocm_smi(std::string_view text) {
   return gpus;
 }
 
-// What one tool left out, the other may know: the same PCI address, or the same index where one lacks the address.
+// Values that one tool left out may come from the other: the same PCI address, or the same index where one lacks the
+// address.
 void complete(std::vector<Gpu>& gpus, const std::vector<Gpu>& others) {
   for (Gpu& gpu : gpus)
     for (const Gpu& other : others) {

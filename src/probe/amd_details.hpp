@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AMD's tools and driver tell beyond the list of GPUs.
+// The reports of AMD's tools and driver beyond the list of GPUs.
 #pragma once
 
 #include <string_view>
@@ -24,7 +24,7 @@ void read_amd_metric(std::string_view text, std::vector<Gpu>& gpus);
 [[nodiscard]] std::vector<GpuLink> read_amd_topology(std::string_view text, const std::vector<Gpu>& gpus);
 [[nodiscard]] std::vector<GpuLink> read_rocm_topology(std::string_view text, const std::vector<Gpu>& gpus);
 
-// What the kernel's amdgpu and amdkfd show: all of a GPU where no tool is installed, else what the tools left open.
+// Adds the values of the kernel's amdgpu and amdkfd: all of a GPU where no tool is installed, else the missing ones.
 void complete_amd(const HostFiles& files, VendorReading& reading);
 
 }  // namespace gridctl::probe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What amdgpu and amdkfd show in /sys.
+// The values of amdgpu and amdkfd in /sys.
 #include <algorithm>
 #include <map>
 

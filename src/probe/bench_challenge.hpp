@@ -3,9 +3,9 @@
 // src/gpubench/kernels.cl: integers below 2^24 in every partial sum, fused multiply-adds and 32-bit words, so that an
 // honest answer is exact whatever the order in which a device adds.
 //
-// What an answer proves: a device, or something at least as fast, has done the work since the seed was sent, for the
-// checker picks the parts that it recomputes after the answer has come. Who skips a share s of the parts passes a check
-// of p parts with probability (1 - s)^p. The time is for the caller to take, by its own clock.
+// An answer proves that a device, or something at least as fast, has done the work since the seed was sent, for the
+// checker picks the parts that it recomputes after the answer has come. Whoever skips a share s of the parts passes a
+// check of p parts with probability (1 - s)^p. The time is for the caller to take, by its own clock.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct FillChallenge {
   [[nodiscard]] double bytes() const { return 4.0 * blocks * block_words; }
 };
 
-// What an honest device answers for one part.
+// The answer of an honest device for one part.
 struct GemmPart {
   std::uint32_t hash = 0;        // of every element, in no linear way: who has not computed it cannot know it
   std::uint32_t projection = 0;  // weights * (C r) modulo 2^32, Freivalds' test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control groups (v1, v2 or both mounted) allow this process.
+// The limits that control groups (v1, v2 or both mounted) set for this process.
 #pragma once
 
 #include <cstdint>

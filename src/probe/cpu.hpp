@@ -9,7 +9,7 @@
 
 namespace gridctl::probe {
 
-// Those words of "flags" (x86) or "Features" (ARM) that decide which programs run.
+// Returns the words of "flags" (x86) or "Features" (ARM) that decide which programs run.
 [[nodiscard]] std::vector<std::string> parse_cpu_features(std::string_view cpuinfo);
 [[nodiscard]] CpuLayout read_cpu(const HostFiles& files);
 // Fills cpu and memory_free_bytes, and says why where they cannot be had.

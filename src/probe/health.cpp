@@ -48,7 +48,7 @@ void add_hung(wire::HealthReport& report, const std::string& tool, bool in_kerne
   report.hung.push_back({tool, in_kernel});
 }
 
-// What an NVMe or SATA drive says of itself; only root may ask.
+// Returns the verdict of an NVMe or SATA drive on itself; only root may ask.
 std::string drive_verdict(const ToolAnswer& answer) {
   if (!answer.answered) return {};
   const nlohmann::json root = find_json(answer.out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is publicly known against the programs through which hosts are reached or jobs are run. Only what matters to
+// Published advisories against the programs through which hosts are reached or jobs are run. Only those that matter to
 // gridctl: a job that gets its host, a stranger that gets in, a host that gets this machine. Each row has its source:
 // the project's advisory for the range, Debian's for revisions (DSA, or the package's changelog as installed by
 // bookworm). A release whose revision we could not confirm is left out, and its packages are then "may be patched".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel log says of GPUs, memory, disks and hangs. Pure; the log is foreign text and anything but a known
+// Reports in the kernel log on GPUs, memory, disks and hangs. Pure; the log is foreign text and anything but a known
 // line is passed over.
 //
 // Sources of the forms: NVIDIA "XID Errors" (NVRM lines); Linux drivers/gpu/drm/amd/amdgpu/amdgpu_{device,ras}.c,

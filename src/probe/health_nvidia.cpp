@@ -35,7 +35,7 @@ std::string short_pci(std::string_view text) {
   return full.size() == 16 && full.starts_with("0000") ? full.substr(4) : full;
 }
 
-// What must be done to the GPU, as newer drivers (recovery action) and older ones (reset status) say.
+// Returns the action that the GPU needs, by newer drivers (recovery action) and older ones (reset status).
 std::string recovery_of(const xml::Element& gpu) {
   const std::string word = lower(text_at(gpu, "gpu_recovery_action"));
   if (word.starts_with("drain and reset")) return "reset";

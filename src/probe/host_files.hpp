@@ -17,7 +17,7 @@ class HostFiles {
   explicit HostFiles(os::Path root = "/") : root_(std::move(root)) {}
   // Whole content, at most 1 MiB; nullopt when it cannot be read. `path` is absolute.
   [[nodiscard]] std::optional<std::string> read(std::string_view path) const;
-  // The same without blanks and line ends around it.
+  // Reads without blanks and line ends around the content.
   [[nodiscard]] std::string read_line(std::string_view path) const;
   [[nodiscard]] std::optional<std::uint64_t> read_number(std::string_view path) const;
   // Names in a directory, sorted; empty when there is none.

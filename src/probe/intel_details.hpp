@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Intel's tool and driver tell beyond the list of GPUs.
+// The reports of Intel's tool and driver beyond the list of GPUs.
 #pragma once
 
 #include <string_view>

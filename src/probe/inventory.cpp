@@ -81,7 +81,7 @@ void take_reading(const HostFiles& files, const VendorPlugin& vendor, VendorRead
   for (std::string& note : reading.notes) inventory.notes.push_back(std::move(note));
 }
 
-// What makes sense only with GPUs, or with GPUs of one maker.
+// Explains gaps that matter only with GPUs, or with GPUs of one maker.
 void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins, Inventory& inventory) {
   auto& gaps = inventory.gaps;
   if (inventory.gpus.empty()) add_gap(gaps, "gpus", GapReason::not_applicable, "no GPU on the bus");
@@ -103,7 +103,7 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
     else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "there is a GPU, but no tool that knows it");
     else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
   }
-  // What is installed is unknown for the same reason as what the driver supports.
+  // The installed version is unknown for the same reason as the version that the driver supports.
   for (const auto& [supported, installed] :
        {std::pair{"cuda", "software.cuda_toolkit"}, std::pair{"rocm", "software.hip"},
         std::pair{"oneapi", "software.level_zero"}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine has. Never fails: what could not be had is a note.
+// The inventory of this machine. Never fails: a fact that could not be read is a note.
 #pragma once
 
 #include <span>

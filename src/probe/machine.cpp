@@ -11,7 +11,7 @@
 namespace gridctl::probe {
 namespace {
 
-// What follows "KEY : " on the first line that begins with the key.
+// Returns the text after "KEY : " on the first line that begins with the key.
 std::string value_after(std::string_view text, std::string_view key, char separator) {
   for (const std::string& line : split_lines(text)) {
     if (!line.starts_with(key)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What measuring a link is made of, on whichever end: data that nothing can compress, proof that they came, how much to
-// send, and what round trips tell. Pure; the sockets are elsewhere.
+// The parts of a link measurement at either end: data that nothing can compress, proof of their arrival, the amount to
+// send, and statistics of round trips. Pure; the sockets are elsewhere.
 #pragma once
 
 #include <cstdint>

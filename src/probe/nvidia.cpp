@@ -32,7 +32,7 @@ std::optional<int> small_number(std::string_view text) {
   return static_cast<int>(*value);
 }
 
-// What the driver's usual complaints mean, and what mends them. The key is a part of the line, in lower case.
+// Meaning of the driver's usual complaints, and their remedy. The key is a part of the line, in lower case.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> k_meanings{{
     {"driver/library version mismatch", "the driver was updated under a running kernel module: reboot needed"},
     {"couldn't communicate with the nvidia driver", "the kernel module is not loaded: sudo modprobe nvidia"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvidia-smi tells beyond the list of GPUs. Pure.
+// The reports of nvidia-smi beyond the list of GPUs. Pure.
 #pragma once
 
 #include <string_view>

@@ -100,7 +100,7 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
           false};
 }
 
-// What nobody else tells whoever lends this machine, or runs jobs of others there.
+// A warning that nobody else gives to people who lend this machine, or run others' jobs there.
 Finding isolation_finding(const Inventory& inventory, const Engine& engine, std::optional<EngineKind> wanted) {
   if (engine.kind != EngineKind::process && wanted)
     return {"isolation", true, "jobs run in containers", "", false};

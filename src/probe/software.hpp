@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs on the host are linked with, what hands GPUs to containers, and what kind of machine it is.
+// Libraries that programs on the host are linked with, tools that hand GPUs to containers, and the kind of machine.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace gridctl::probe {
 
-// What to ask for it, in this order.
+// Returns the tools to call for it, in this order.
 [[nodiscard]] std::vector<ToolCall> software_calls();
 // "glibc 2.36" of getconf, or "musl 1.2.4" of what ldd says.
 [[nodiscard]] std::string parse_libc(std::string_view getconf, std::string_view ldd);

@@ -36,7 +36,7 @@ inline constexpr std::size_t k_gpus_max = 256;  // as base/inventory.cpp: no mac
 // Text of a string or number member; empty when absent or of another type.
 [[nodiscard]] std::string text_of(const nlohmann::json& value);
 
-// What an earlier answer has told stays.
+// Values of an earlier answer stay.
 template <class T, class U>
 void fill_in(std::optional<T>& into, const std::optional<U>& value) {
   if (!into && value) into = static_cast<T>(*value);

@@ -38,7 +38,7 @@ struct VendorPlugin {
   void (*complete)(const HostFiles& files, VendorReading& reading) = nullptr;
 };
 
-// Those of the list in CMakeLists.txt, in its order.
+// Returns the vendors of the list in CMakeLists.txt, in its order.
 [[nodiscard]] std::span<const VendorPlugin> vendors();
 
 extern const VendorPlugin k_nvidia;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be spent in a month, and what was.
+// Monthly budgets and spending.
 #include "base/numbers.hpp"
 #include "registry/impl.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the registry's source files share. Not for other rooms.
+// Declarations that the registry's source files share. Not for other rooms.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace gridctl::registry {
 
-// What changed prices add from ?2 until ?1, over attempts that had not ended by ?3, in USD.
+// The amount that changed prices add from ?2 until ?1, over attempts that had not ended by ?3, in USD.
 inline constexpr std::string_view k_price_changes =
     "SELECT SUM(c.more * MAX(COALESCE(a.ended_ms, ?1) - MAX(a.started_ms, c.at_ms, ?2), 0)) / 3.6e6 "
     "FROM price_changes c JOIN attempts a ON a.job = c.job AND a.number = c.number "
     "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
 
-// What pauses take off from ?2 until ?1, over attempts that had not ended by ?3: milliseconds times price.
+// The amount that pauses take off from ?2 until ?1, over attempts that had not ended by ?3: milliseconds times price.
 inline constexpr std::string_view k_paused_ms =
     "MAX(MIN(COALESCE(p.until_ms, ?1), COALESCE(a.ended_ms, ?1)) - MAX(p.from_ms, a.started_ms, ?2), 0)";
 inline constexpr std::string_view k_paused_from =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller asks of the registry and records in it, as an interface: SQLite in the daemon (Registry), values
-// in the simulator. Contracts and errors stand at Registry's members.
+// The controller's questions to the registry and its records in it, as an interface: SQLite in the daemon (Registry),
+// values in the simulator. Contracts and errors stand at Registry's members.
 #pragma once
 
 #include <functional>
@@ -66,7 +66,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) = 0;
   [[nodiscard]] virtual Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) = 0;
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) = 0;
-  // What jobs leave in their working directories; who keeps none has none.
+  // Saves the files that jobs leave in their working directories; implementations without results keep none.
   [[nodiscard]] virtual Result<void> save_results(const Results&) { return {}; }
   [[nodiscard]] virtual Result<std::optional<Results>> results(const JobId&) { return std::optional<Results>(); }
   // A pause of the attempt that runs, and its end. They return whether they changed anything: the daemon and a command

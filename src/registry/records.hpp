@@ -28,7 +28,7 @@ struct Provider {
   std::string jump;                     // -J value, or empty
   std::string alias;                    // the name given to ssh when it is one of the user's own config, or empty
   std::string transport;                // "libssh2" or "ssh": what worked at registration
-  // What the user said.
+  // Statements of the user.
   std::string engine = "auto";  // auto, docker, podman, process
   double price_per_hour = 0;    // USD for the whole host
   std::string region, site;
@@ -37,7 +37,7 @@ struct Provider {
   std::string declared_gpus;                         // "RTX_4090:2", what its owner says it has; may be empty
   bool drained = false;                              // no new jobs; those there move away
   Duration drain_within = std::chrono::minutes{10};  // how long a job's next checkpoint is waited for
-  // What was found.
+  // Findings of the agent.
   Shared<Inventory> inventory;
   std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))
   WallTime registered_at;
@@ -64,7 +64,7 @@ struct Job : JobRow {
   double cost = 0;  // USD so far
 };
 
-// What a job brings along, stored as a tree when it was submitted, so that every attempt runs the same code.
+// An input of a job, stored as a tree when it was submitted, so that every attempt runs the same code.
 struct Input {
   std::string role;    // "workdir", "mount", "image"
   std::string target;  // of a mount
@@ -141,13 +141,13 @@ struct Checkpoint {
   std::vector<std::string> copies;  // remotes that have acknowledged it, by name
 };
 
-// What a job has left in its working directory, outside of its checkpoints.
+// The files that a job has left in its working directory, outside of its checkpoints.
 struct Results {
   JobId job;
   std::optional<Digest> root;  // of the tree of its outputs, if some are here
   std::uint64_t files = 0, bytes = 0;
   WallTime at;  // when they came
-  // What lies on a host only, for a while.
+  // Files that lie on a host only, for a while.
   struct Left {
     HostName host;
     Epoch epoch;
@@ -159,7 +159,7 @@ struct Results {
   bool operator==(const Results&) const = default;
 };
 
-// What jobs may cost in a calendar month (UTC).
+// The amount that jobs may cost in a calendar month (UTC).
 struct Budget {
   std::string owner;  // of the jobs; empty: all jobs together
   double usd_month = 0;
@@ -209,7 +209,7 @@ struct CopyWanted {
   job::Constraints constraints{};
 };
 
-// What came of the newest drill of a job: whether it can be resumed on another host.
+// The result of a job's newest drill: whether it can be resumed on another host.
 struct Drill {
   std::string name;         // of the job
   std::string fingerprint;  // of what decides how it resumes; as the caller made it

@@ -29,9 +29,9 @@ class Registry : public JobRecords {
  public:
   // Creates the directory (0700) and the database when missing.
   [[nodiscard]] static Result<Registry> open(const os::Path& state_directory);
-  // The same on a file system of SQLite's, see db::Database::open_on; nothing is made outside it.
+  // Opens it on a file system of SQLite's, see db::Database::open_on; nothing is made outside it.
   [[nodiscard]] static Result<Registry> open_on(const os::Path& state_directory, const std::string& vfs);
-  // The same, but a missing database is not_found-free: an empty registry in memory, for read-only listings.
+  // Opens it for listings; a missing database is an empty registry in memory, not an error.
   [[nodiscard]] static Result<Registry> open_for_reading(const os::Path& state_directory);
   Registry(Registry&&) noexcept;
   Registry& operator=(Registry&&) noexcept;
@@ -50,8 +50,8 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> remove_provider(const HostName& name);
   [[nodiscard]] Result<Provider> provider(const HostName& name);     // not_found names the nearest
   [[nodiscard]] Result<std::vector<Provider>> providers() override;  // by name
-  // Those that `wanted` takes, by name, with as much of their inventories as queries and listings need. Ten thousand
-  // take some 30 ms. `wanted` may add to the figures of what it takes.
+  // Returns the providers that `wanted` takes, by name, with as much of their inventories as queries and listings need.
+  // Ten thousand take some 30 ms. `wanted` may add to the figures of the providers that it takes.
   [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(Provider&)>& wanted);
   // Keeps the others. nullopt forgets one. Names are words.
   [[nodiscard]] Result<void> save_figures(const HostName& name,
@@ -59,7 +59,6 @@ class Registry : public JobRecords {
   // Jobs that have something on this host (current attempt or loose end).
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 
-  // What is known of hosts over time. Removing a provider removes all of it.
   // Makes everything that `writes` writes one transaction: each of its own costs a synced file.
   [[nodiscard]] Result<void> together(const std::function<Result<void>()>& writes) override;
   // Makes everything that `reads` reads one state of the database, and spares looking for changes between statements.
@@ -98,14 +97,14 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_controller()
   // States of the unfinished jobs that have an attempt now; without what they saved.
   [[nodiscard]] Result<std::vector<job::State>> running();
-  // Those whose state or specification has changed after that revision, by whomever, finished or not. 0: all that are
-  // unfinished.
+  // Returns the jobs whose state or specification has changed after that revision, by whomever, finished or not. 0: all
+  // unfinished jobs.
   [[nodiscard]] Result<Changes> changes(std::int64_t after) override;
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
-  // What it has used so far, the attempt that runs now counted up to `now`; the money of its twins is its own.
+  // Returns the job's use so far, the present attempt counted up to `now`; the money of its twins is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
-  // Of every job that was ever placed: the host of its last attempt, and its cost as of spent(). For long listings, where
-  // a question for each job would take longer than all the rest.
+  // The host of the last attempt of every job that was ever placed, and its cost as of spent(). For long listings,
+  // where a question for each job would take longer than all the rest.
   struct Past {
     HostName host;
     double usd = 0;
@@ -157,7 +156,8 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   [[nodiscard]] Result<void> remove_budget(const std::string& owner);  // or there is none
   [[nodiscard]] Result<std::vector<Budget>> budgets() override;        // by owner; that of all jobs first
-  // Of the owner's jobs, or of all when it is empty; the wall time of attempts from `from` on at their hosts' prices.
+  // Returns the spending of the owner's jobs, or of all jobs when it is empty; the wall time of attempts from `from` on
+  // at their hosts' prices.
   [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
   [[nodiscard]] Result<void> add_remote(const Remote& remote);                       // exists when the name is taken
   [[nodiscard]] Result<void> remove_remote(const std::string& name);               // with what is known of its copies

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs have left in their working directories.
+// The files that jobs have left in their working directories.
 #include "registry/impl.hpp"
 
 namespace gridctl::registry {

@@ -15,7 +15,7 @@ namespace {
 using job::Backend;
 using job::JobClass;
 
-// What each library runs on.
+// A communication library, and the devices that it runs on.
 struct Library {
   Backend backend;
   std::string_view title, torch;

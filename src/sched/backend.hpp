@@ -38,12 +38,13 @@ struct BackendChoice {
 // As torch.distributed calls it: "nccl" for NCCL and RCCL, "ccl", "gloo", "mpi"; empty for none.
 [[nodiscard]] std::string_view torch_name(job::Backend backend);
 
-// What is known of the members, rank 0 first.
+// The addresses and devices of the members as far as they are known, rank 0 first.
 struct Rendezvous {
   job::Backend backend = job::Backend::gloo;
   Reach reach = Reach::host;
   std::vector<const Inventory*> members;  // borrowed; never empty
-  // Of each member, that has the address by which the others have reached it (reach_proof.hpp); empty: not known.
+  // For each member, the interface with the address by which the others have reached it (reach_proof.hpp); empty:
+  // unknown.
   std::vector<std::string> interfaces{};
   std::optional<Duration> round_trip;  // the longest between two members, as measured
   std::optional<double> exchange_s;    // the longest that one exchange is expected to take

@@ -50,7 +50,7 @@ constexpr std::size_t k_after_all_gpus = 1000;  // as an alternative: no job has
 
 std::string quoted(const std::vector<std::string>& words) { return join(words, ", "); }
 
-// What its owner and the user said.
+// Checks the policies that the owner of the host and the user set.
 bool policy_allows(Candidate& c, const job::Spec& spec) {
   const HostFacts& host = *c.host;
   const job::Constraints& want = spec.constraints;
@@ -144,7 +144,7 @@ bool choose_shares(Candidate& c, const job::Resources& want) {
   return true;
 }
 
-// Those of one vendor and name that are free on one host.
+// The free GPUs of one vendor and name on one host.
 struct FreeGpus {
   Vendor vendor;
   std::string_view name;

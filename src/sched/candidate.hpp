@@ -46,11 +46,11 @@ struct Candidate {
 [[nodiscard]] Candidate consider(const job::Spec& spec, const Result<Query>& query, const HostFacts& host);
 // Why the job stays away from it, if it does.
 void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
-// What is expected of the job there; fills placement and rank. After note_avoidance.
+// Estimates the job's run there; fills placement and rank. Call it after note_avoidance.
 void estimate(Candidate& candidate, const JobKnowledge& known, job::Optimize optimize);
 
-// Of the hosts on which a job is surely in time, the one that may be gone to last. None for jobs that do not move for
-// less (cheaper.hpp): they are not offered any.
+// Among the hosts on which a job is surely in time, the one that may be given up last. Jobs that do not move for less
+// (cheaper.hpp) have none: they are not offered any.
 struct Refuge {
   HostName host;
   double within = k_never;  // seconds until the job is surely done, if it goes there after a failure elsewhere

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each model of GPU should be able to do: data/gpus.csv, compiled in. Matching happens here and not on hosts, so
-// that a better catalogue needs no new agents and no host names its own model. Pure; the catalogue is read once.
+// The figures that each model of GPU should reach: data/gpus.csv, compiled in. Matching happens here and not on hosts,
+// so that a better catalogue needs no new agents and no host names its own model. Pure; the catalogue is read once.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ struct ModelMatch {
   std::string why;           // "a laptop part: the catalogue has desktop parts only"
 };
 
-// What is known of a device. Units, power and memory decide between parts of one name; unknown ones decide nothing.
+// The known properties of a device. Units, power and memory distinguish parts that share a name; unknown ones decide
+// nothing.
 struct GpuClues {
   Vendor vendor = Vendor::nvidia;
   std::string_view name;           // as the driver or a person says it

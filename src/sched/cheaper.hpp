@@ -23,7 +23,7 @@ inline constexpr double k_slower_max = 2;        // times as long as going on: n
 // Does it make sense to ask for this job at all? Not when it would lose what it has computed, nor when something else
 // than its cost decides where it runs.
 [[nodiscard]] bool may_move_for_less(const job::Spec& spec);
-// What place() shall be asked then: the work that is left, from the checkpoint that it waits for.
+// Returns the question for place(): the work that is left, counted from the checkpoint that the move waits for.
 [[nodiscard]] JobKnowledge for_less(JobKnowledge known, const CurrentRun& present);
 // `elsewhere`: place() without the present host, for for_less(). Why it shall move, with numbers; nullopt: it stays.
 [[nodiscard]] std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decision& elsewhere,

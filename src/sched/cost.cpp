@@ -26,7 +26,7 @@ double seconds_for(double bytes, double bytes_per_second) {
   return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
 }
 
-// What the catalogue lets expect of one: the middle of what sound devices of the model reach.
+// Returns the speed to expect of a device by its catalogue row: the middle of the range that sound devices reach.
 double expected_tflops(const GpuModel& model) {
   const std::optional<double> peak = model.bf16 ? model.bf16 : model.fp16;
   if (!peak) return model.fp32.value_or(k_unknown_tflops);
@@ -101,7 +101,7 @@ std::string describe(const Estimate& estimate) {
 }
 
 namespace {
-// Of the hardware that a job names first; of an A100 when it names none.
+// Returns the speed of the hardware that a job names first, or of an A100 when it names none.
 double speed_of_first_choice(const job::Spec& spec) {
   if (spec.resources.gpus.empty()) return 1;
   const job::GpuRequest& first = spec.resources.gpus.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to bring a job to its end on given hosts: time and money, failures counted. Pure.
+// Time and money to bring a job to its end on given hosts, failures counted. Pure.
 //
 // First the hosts get what they lack and start; then Daly's complete model (interval.hpp, theory K4) at the interval
 // that is best for this job there. A checkpoint is safe only when it has been uploaded: no interval is shorter, and a
@@ -17,7 +17,7 @@
 
 namespace gridctl::sched {
 
-// What is known of the job. Seconds and bytes; 0 = not known, unless said otherwise.
+// The known work of a job. Seconds and bytes; 0 = not known, unless said otherwise.
 struct WorkEstimate {
   double work = 0;         // useful computing that is left, at speed 1
   double stall = 0;        // one checkpoint holds it up for so long
@@ -56,21 +56,21 @@ struct Estimate {
 
 // REQUIRES: speed > 0.
 [[nodiscard]] Estimate to_finish(const WorkEstimate& task, const HostGroup& group);
-// What is to be made small, in the order of its parts.
+// The quantities to minimise, the most important one first.
 using Aim = std::pair<double, double>;
 [[nodiscard]] Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per_hour);
 // "6.2h: work 5.8h, checkpoints 4min, lost 9min…"; parts below a hundredth are left out.
 [[nodiscard]] std::string describe(const Estimate& estimate);
 
-// What the job file says of its work.
+// Reads the work of a job from its file.
 [[nodiscard]] WorkEstimate task_of(const job::Spec& spec);
 
 // 16-bit matrix rate of an A100 as measured: speed 1, as dlperf 100 is in queries.
 inline constexpr double k_reference_tflops = 250;
-// Of a GPU of which nothing is known: a twentieth of that. Who wants to be chosen gets measured (`provider bench`).
+// An unknown GPU counts as a twentieth of that. `provider bench` measures it and replaces this guess.
 inline constexpr double k_unknown_tflops = 12.5;
 
-// Of a processor core that does the work of GPUs: single precision, two AVX2 units at 3 GHz, half of their peak.
+// A processor core that does the work of GPUs: single precision, two AVX2 units at 3 GHz, half of their peak.
 inline constexpr double k_core_tflops = 0.05;
 [[nodiscard]] constexpr double speed_of_cores(double cpus) { return cpus * k_core_tflops / k_reference_tflops; }
 

@@ -41,7 +41,7 @@ struct Landmark {
   Position at;
   std::string country;  // code, or empty when the user did not say
 };
-// Who measured. What a host says of itself can convict it, but proves nothing in its favour.
+// The party that measured. A host's own statement can convict it, but proves nothing in its favour.
 enum class Witness : std::uint8_t { here, provider, itself };
 struct LandmarkRtt {
   Landmark landmark;

@@ -113,7 +113,7 @@ void look_at_variable(Evidence& evidence, const std::string& name, const std::st
   if (const auto backend = backend_word(value)) name_backend(evidence, *backend, where);
 }
 
-// What a launcher runs is among its arguments, behind options whose meaning nobody here knows.
+// A launcher's program is among its arguments, behind options whose meaning is unknown here.
 void look_behind_launcher(Evidence& evidence, const ShellCommand& launcher, const std::string& where) {
   const std::size_t count = std::min(launcher.arguments.size(), k_launched_within);
   for (std::size_t i = 0; i < count; ++i) {
@@ -192,7 +192,7 @@ std::string why_of(const Evidence& evidence, WorkKind kind) {
   return join(parts, ", ");
 }
 
-// What a class alone says.
+// Returns the kind of work that a class alone implies.
 WorkKind kind_of(JobClass job_class, const Evidence& evidence) {
   switch (job_class) {
     case JobClass::tight: return WorkKind::gang;

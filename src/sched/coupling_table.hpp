@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What coupling.cpp knows, as data.
+// The knowledge of coupling.cpp as tables.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Strategy {
 };
 [[nodiscard]] const Strategy& strategy_of(WorkKind kind);
 
-// What a job file shows. Several at once are a set of bits.
+// The clues in a job file. Several at once form a set of bits.
 enum Clue : std::uint32_t {
   clue_tasks = 1 << 0,       // tasks: N
   clue_rare = 1 << 1,        // workload.sync_every > 1

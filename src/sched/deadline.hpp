@@ -45,7 +45,7 @@ struct DeadlineVerdict {
 };
 inline constexpr double k_chance_min = 0.001;   // of a failure before it is done: less is no reason to move
 inline constexpr double k_more_reliable = 0.5;  // of the present failure rate: what is worth a move
-// What would be left if the present host failed now, for place(): less time, for the loss is noticed late.
+// Returns the question for place() if the present host failed now: less time is left, for the loss is noticed late.
 [[nodiscard]] JobKnowledge after_failure(JobKnowledge saved, const CurrentRun& present);
 // `elsewhere`: place() without the present host, for after_failure(). `time_left`: until the deadline.
 [[nodiscard]] DeadlineVerdict judge_deadline(const CurrentRun& present, const Decision& elsewhere, double time_left);

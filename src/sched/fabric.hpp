@@ -11,7 +11,8 @@
 
 namespace gridctl::sched {
 
-// Of these GPUs of the host so many that are joined best; of equal sets the first. All of them where there are no more.
+// Picks that many of these GPUs of the host, the best-joined ones; of equal sets, the first. Returns all of them when
+// there are no more.
 [[nodiscard]] std::vector<const Gpu*> best_joined(const Inventory& host, std::vector<const Gpu*> gpus,
                                                   std::size_t count);
 // Why these GPUs are no tight group: some pair of them has no NVLink, xGMI or Xe Link and no NVSwitch between.

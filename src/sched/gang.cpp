@@ -45,7 +45,7 @@ std::string island_name(const std::vector<std::string>& island) {
   return "the island of " + island.front() + " and " + std::to_string(others) + (others == 1 ? " other" : " others");
 }
 
-// What makes members alike: the GPUs' model; without GPUs the CPU's.
+// Returns the property that makes members alike: the GPUs' model; without GPUs, the CPU's.
 std::string kind_of(const Candidate& c) {
   if (c.gpus.empty()) return c.host->inventory->cpu_model;
   const Gpu& gpu = *c.gpus.front();
@@ -266,7 +266,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
 
 bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
   const auto rank = [&](const GangPlan& plan) {
-    // What is known to be fast goes before what is taken on trust, whatever it costs.
+    // Links that are known to be fast go before links that are taken on trust, at any cost.
     return std::tuple(!plan.unmeasured.empty(), aim_of(optimize, plan.estimate, plan.group.failures_per_hour));
   };
   return rank(a) < rank(b);
@@ -295,7 +295,7 @@ void search_size(Search& search, const std::vector<Pool>& pools, const std::vect
                            [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
 }
 
-// Of all sizes that there are hosts for the greatest.
+// Searches the greatest size that there are enough hosts for.
 void search_all(Search& search, const GangWish& wish, const std::vector<Pool>& pools,
                 const std::vector<Candidate>& fitting) {
   for (int members = wish.members;;) {

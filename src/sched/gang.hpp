@@ -32,7 +32,7 @@ struct GangWish {
   Near near = Near::island;
   bool mixed_vendors = false;  // with Near::any
   bool joined = false;         // GPUs of a host by NVLink or its like
-  // Of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as islands have.
+  // The rate of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as islands have.
   std::optional<double> bits_per_second{};
   int members_min = 0;  // makes do with so many when there are no more; 0: all
   [[nodiscard]] int least() const { return members_min > 0 ? members_min : members; }
@@ -75,7 +75,7 @@ struct GangDecision {
 [[nodiscard]] std::string describe(const GangPlan& plan);
 // Why there is no plan, in one line.
 [[nodiscard]] std::string summary(const GangDecision& decision, const GangWish& wish);
-// The same from declared sites and measured links.
+// Builds the topology from declared sites and measured links.
 [[nodiscard]] Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links);
 [[nodiscard]] std::vector<std::string> explain(const GangDecision& decision, const GangWish& wish);
 

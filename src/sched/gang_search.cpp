@@ -97,7 +97,8 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
                          return (*conflict_)(ones_[i].index, ones_[other].index);
                        });
     if (clash) continue;
-    // Of all sets with this host or a later one; then of those with this host, for a later one may be faster or surer.
+    // Bounds first all sets with this host or a later one, then the sets with this host: a later one may be faster or
+    // surer.
     if (!best_.empty() && !(aim_of_set(hoped(i, sum)) < best_aim_)) return;
     const Sum next = sum.with(ones_[i].group);
     if (!best_.empty() && !(aim_of_set(hoped(i + 1, next)) < best_aim_)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler is told of one host: what its owner said, what was found, and what is free just now.
+// The scheduler's view of one host: its owner's statements, its inventory, and its free capacity now.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct HostFacts {
 // CPUs are counted in these: sums of tenths must come out even.
 [[nodiscard]] std::int64_t thousandths(double cpus);
 
-// What a member of an attempt holds there.
+// Subtracts the share that a member of an attempt holds there.
 void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes);
 
 // As a query sees it. The facts must outlive the result.

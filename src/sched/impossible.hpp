@@ -29,7 +29,7 @@ struct Impossible {
                                                    const std::vector<HostFacts>& hosts,
                                                    std::span<const PairLink> links);
 
-// Of the two halves: the file alone, and the file on these hosts.
+// Judges the file alone; the other half judges the file on these hosts.
 [[nodiscard]] std::optional<Impossible> impossible_alone(const job::Spec& spec, const Coupling& coupling);
 [[nodiscard]] std::optional<Impossible> impossible_here(const job::Spec& spec, const Coupling& coupling,
                                                         const std::vector<HostFacts>& hosts,
@@ -46,7 +46,7 @@ struct Impossible {
 [[nodiscard]] std::optional<Impossible> impossible_there(const job::Spec& spec,
                                                          const std::vector<const HostFacts*>& members,
                                                          std::span<const PairLink> links);
-// What its members exchange, as declared.
+// Returns the declared exchange between the members.
 [[nodiscard]] SynchronousJob synchronous_of(const job::Spec& spec);
 // The vendors that a request can mean, each once; empty when that is open.
 [[nodiscard]] std::vector<Vendor> vendors_meant(const job::GpuRequest& request);

@@ -144,7 +144,7 @@ Finding gpu_memory(const job::Spec& spec, const Coupling&) {
   return first;
 }
 
-// Of all GPUs of one host, at most, with each alternative; 0 = not known.
+// Returns the most memory that all GPUs of one host have together, over the alternatives; 0 = not known.
 double host_memory(const job::GpuRequest& request) {
   double each = largest_memory(models_of(request));
   if (request.memory_max) each = std::min(each > 0 ? each : 1e18, static_cast<double>(*request.memory_max));

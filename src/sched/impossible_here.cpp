@@ -90,7 +90,7 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
 }
 
-// What is known of a pair; unknown figures are nullopt.
+// The known figures of a pair; unknown ones are nullopt.
 struct PairFacts {
   std::optional<double> rate;  // bytes a second, of the slower direction
   std::optional<double> rtt;   // seconds, the smaller

@@ -16,7 +16,7 @@ using Pair = std::pair<std::string, std::string>;
 Pair ordered(const std::string& a, const std::string& b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
 bool affords(const LinkHost& host) {
-  // What is dearer than a day's bytes makes do with them: it is cut off there.
+  // A measurement that needs more than a day's bytes is cut off there.
   const std::uint64_t least = std::min(host.bytes_expected == 0 ? k_unknown_bytes : host.bytes_expected, host.bytes_a_day);
   return host.bytes_a_day > 0 && host.bytes_today + least <= host.bytes_a_day;
 }

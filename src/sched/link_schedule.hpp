@@ -48,7 +48,7 @@ struct LinkTask {
   bool operator==(const LinkTask&) const = default;
 };
 
-// What is due, most useful first. Hosts that are down or have spent their day's bytes are left out.
+// Returns the due measurements, most useful first. Hosts that are down or have spent their day's bytes are left out.
 [[nodiscard]] std::vector<LinkTask> due_links(std::span<const LinkHost> hosts, std::span<const LinkAge> pairs,
                                               bool has_landmarks);
 

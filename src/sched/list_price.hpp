@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GPUs cost on demand at a hyperscaler, by its list: beside it people see what a placement saves. Pure.
+// On-demand list prices of GPUs at a hyperscaler, shown so that people see how much a placement saves. Pure.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ struct ListPrice {
 };
 inline constexpr std::string_view k_list_prices_read = "2026-01";
 
-// Of that model; else of the cheapest that has as much memory and is about as fast. nullopt: nobody lists the like.
+// Returns the price of that model, or of the cheapest with as much memory and about the same speed. nullopt: no list
+// has one.
 [[nodiscard]] std::optional<ListPrice> list_price(const GpuModel& wanted);
 
 }  // namespace gridctl::sched

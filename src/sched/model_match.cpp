@@ -87,7 +87,7 @@ std::vector<Name> alternatives_of(std::string_view text) {
   return names;
 }
 
-// What the catalogue's rows are called, taken apart once.
+// A row's name in the catalogue, parsed once.
 struct RowName {
   const GpuModel* model = nullptr;
   Name name;

@@ -101,7 +101,7 @@ std::optional<Wire> uplink_of(const std::vector<Chosen>& chosen) {
 
 using Notes = std::vector<std::string>;
 
-// Of the gang that was chosen, else of the best that there could be.
+// The links of the chosen gang, or of the best possible one.
 struct GangWire {
   std::optional<Wire> wire;
   std::string head;
@@ -132,13 +132,13 @@ void note_cards(const job::Spec& spec, const std::vector<Chosen>& chosen, const 
   if (!card) return;
   if (spec.num_nodes > 1 && wire && wire->bytes_per_s < k_island_bits_per_second / 8)
     notes.push_back(join_cards_answer(*card, *wire));
-  // Who saves nothing, or wants the newest state elsewhere at once, may hope for more than there is.
+  // A job that saves nothing, or wants its newest state elsewhere at once, may expect more than it gets.
   const bool hopes = spec.checkpoint.standby || spec.checkpoint.interval == job::CheckpointPolicy::Interval::off;
   const std::optional<Wire> uplink = uplink_of(chosen);
   if (hopes && uplink) notes.push_back(replicate_memory_answer(*card, *uplink));
 }
 
-// What the chosen GPUs, or the like, cost on demand at a hyperscaler.
+// Returns the on-demand price of the chosen GPUs, or of similar ones, at a hyperscaler.
 std::string beside_list_price(const std::vector<Chosen>& chosen) {
   double there = 0, here = 0;
   std::string what;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be told of a job besides where it runs: its class, the library its parts talk by, and what physics says of
-// its links. Pure.
+// Facts about a job besides its placement: its class, the library its parts communicate with, and the physical limits
+// of its links. Pure.
 #pragma once
 
 #include <span>

@@ -37,7 +37,7 @@ double needed_sync_every(const Step& one, double compute_s) {
   return std::ceil(one.exchange_s * (1 - k_idle_good) / k_idle_good / compute_s);
 }
 
-// The same job with another exchange, once every step.
+// Returns the step of this job with another exchange, made once every step.
 Step with(const SynchronousJob& job, const Wire& wire, double bytes, int members, int sync_every = 1) {
   return synchronous_step({bytes, job.exchange.compute_s, sync_every}, wire, members);
 }

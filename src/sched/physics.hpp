@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a link allows: how long members of a synchronous job exchange, and how long their GPUs idle meanwhile. Pure.
+// The limits of a link: how long members of a synchronous job exchange, and how long their GPUs idle meanwhile. Pure.
 //
 // A ring all-reduce of V bytes over n members takes 2(n-1) alpha + 2 (n-1)/n V/beta: alpha is the way one way, beta
 // what a collective gets of the link. Nothing is overlapped: overlap hides at most one step of computing, which changes
@@ -26,16 +26,16 @@ struct Step {  // from one exchange to the next
   double idle_share = 0;  // 0..1
 };
 
-// Of a link's rate in collectives, the lower end of what was measured in theirs (0.70 to 0.75; badly tuned ones reach
-// 0.04).
+// The share of a link's rate that collectives reach, the lower end of measured values (0.70 to 0.75; badly tuned ones
+// reach 0.04).
 inline constexpr double k_collective_share = 0.7;
 // Beyond it more than half of what is paid for does nothing, and half of the hosts or fewer would be as fast.
 inline constexpr double k_idle_max = 0.5;
-// What is worth recommending.
+// The idle share up to which a placement is recommended.
 inline constexpr double k_idle_good = 0.2;
 // Longer pauses between exchanges are known to cost quality (DiLoCo used 500).
 inline constexpr int k_sync_every_good = 500;
-// Of a model's parameters, in the adapters of LoRA.
+// The share of a model's parameters that LoRA adapters hold.
 inline constexpr double k_adapter_share = 0.01;
 
 // REQUIRES: bytes_per_s > 0. One member exchanges nothing.

@@ -90,14 +90,14 @@ std::string runner_reason(const Candidate& c, const Candidate& best, const job::
   return std::string(why_behind(c, best, spec.optimize)) + ": " + facts_text(c, known);
 }
 
-// Of a host on which the job fits, what decides whether it is among the best: thousands of them are compared.
+// The figures that decide whether a host on which the job fits is among the best: thousands of hosts are compared.
 struct Contender {
   Rank rank;
   const HostFacts* host;
   bool avoided, late;
 };
 
-// What some of the hosts come to, in their order.
+// The contenders among some of the hosts, in the order of the hosts.
 struct Considered {
   std::vector<Contender> fitting;
   std::vector<Rejection> rejections, avoided_busy;

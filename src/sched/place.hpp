@@ -45,8 +45,8 @@ struct Rejection {
   bool operator==(const Rejection&) const = default;
 };
 
-// What becomes of the job when its host is lost: 0 nothing, 1 it is restarted from its beginning, 2 its data survive,
-// 3 it goes on elsewhere from its last checkpoint by itself, 4 nobody notices (stateless services).
+// The effect of a lost host on the job: 0 everything is lost, 1 the job restarts from its beginning, 2 its data
+// survive, 3 it continues elsewhere from its last checkpoint automatically, 4 nobody notices (stateless services).
 struct Tolerance {
   int level = 0;
   std::string why;  // for people
@@ -66,7 +66,7 @@ struct Decision {
   bool could_ever_fit = false;         // placed, or some host was rejected for a temporary reason only
 };
 
-// What is known of a job beyond its file.
+// Knowledge of a job beyond its file.
 struct JobKnowledge {
   WorkEstimate task;
   bool work_known = false;                 // else `task.work` is assumed: what it costs is told per hour of work

@@ -15,7 +15,7 @@
 
 namespace gridctl::sched {
 
-// What a running job holds, that might make room.
+// A running job whose resources might make room.
 struct Holder {
   JobId job;
   int priority = 0;

@@ -68,7 +68,7 @@ std::string_view label_of(const Subject& host, const std::string& key) {
   return found == host.labels->end() ? std::string_view{} : std::string_view(found->second);
 }
 
-// What is known of a host to a text term. A label that was not given is known to be empty.
+// Returns the known texts of a host for a term. A label that was not given is known to be empty.
 std::vector<std::string_view> texts_of(const Field& field, const std::string& label, const Subject& host) {
   std::vector<std::string_view> out;
   if (field.texts != nullptr) field.texts(host, out);

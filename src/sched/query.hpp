@@ -35,7 +35,7 @@ struct Term {
   Op op = Op::equal;
   bool negated = false;
   bool always = false;  // `= any`
-  // What it is compared with, any of: by kind of the field.
+  // The alternatives that a field is compared with, by the kind of the field.
   std::vector<std::string> texts;  // normalised
   std::vector<NumberRange> numbers;
   std::vector<job::GpuRequest> gpus;

@@ -29,7 +29,7 @@ struct Subject {
   const Figures* figures = nullptr;
 };
 
-// What a field's number counts, which decides what may follow it.
+// The unit of a field's number, which decides the suffixes that may follow it.
 enum class Unit : std::uint8_t {
   text,
   part,      // text of which a part is enough
@@ -86,7 +86,7 @@ struct Foreign {
 [[nodiscard]] std::optional<double> version_number(std::string_view text);
 [[nodiscard]] std::string version_text(double number);  // back again: "12.10.3"
 
-// What the figures of a host mean. Times and rates of a host nobody has watched yet are those of its class.
+// Meaning of a host's figures. Times and rates of a host that nobody has watched yet are those of its class.
 [[nodiscard]] double reliability_of(const Subject& host);  // share of the time that it is up, 0..1
 [[nodiscard]] double mtbf_hours_of(const Subject& host);
 

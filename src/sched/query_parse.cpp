@@ -26,7 +26,7 @@ struct Suffix {
   std::string_view text;
   double factor;
 };
-// What may follow a number of this unit, and what it multiplies.
+// Returns the suffixes that may follow a number of this unit, with their factors.
 std::span<const Suffix> suffixes(Unit unit) {
   static constexpr Suffix k_mbit[] = {{"mbps", 1},    {"mbit/s", 1},    {"mbit", 1},    {"gbps", 1000},
                                       {"gbit", 1000}, {"gbit/s", 1000}, {"kbps", 1e-3}, {"kbit/s", 1e-3}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two halves of the query language share. Not for other rooms.
+// Functions that both halves of the query language share. Not for other rooms.
 #pragma once
 
 #include <string>

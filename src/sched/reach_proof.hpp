@@ -35,8 +35,8 @@ struct ReachNeed {
   std::optional<double> bits_per_second;  // of the slowest link; nullopt: not known, or nothing is needed
   int ports = 0;                          // of the gang's range
 };
-// What the exchanges of the job need so that its processors wait for at most half of the time; nullopt when the job
-// does not say how much it exchanges, or relaxes it by `constraints: {interconnect: any}`.
+// Returns the rate at which the exchanges of the job leave its processors waiting for at most half of the time; nullopt
+// when the job does not state its exchange, or relaxes it by `constraints: {interconnect: any}`.
 [[nodiscard]] std::optional<double> needed_bits_per_second(const job::Spec& spec, std::optional<Duration> round_trip);
 
 struct ReachVerdict {

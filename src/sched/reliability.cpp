@@ -37,7 +37,7 @@ Counted count(const std::vector<Watched>& seen) {
   return all;
 }
 
-// The same with a weight that halves every k_half_life_hours back from `now`.
+// Counts like count(), with a weight that halves every k_half_life_hours back from `now`.
 Counted count_recent(const std::vector<Watched>& seen, WallTime now) {
   const double scale = k_half_life_hours / std::log(2.0);
   Counted recent;
@@ -91,8 +91,8 @@ Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime 
   const Posterior recent = update(whole.mean(), count_recent(seen, now));
   Reliability out;
   out.rate_per_hour = std::pow(whole.mean(), 1 - k_recent_share) * std::pow(recent.mean(), k_recent_share);
-  // Of the logarithm of a Gamma rate the variance is about 1 / shape. The two memories share data: their deviations
-  // add.
+  // The logarithm of a Gamma rate has a variance of about 1
+  // shape. The two memories share data: their deviations add.
   const double deviation = (1 - k_recent_share) / std::sqrt(whole.shape) + k_recent_share / std::sqrt(recent.shape);
   const double shape = 1 / (deviation * deviation + k_change * k_change);
   out.low_per_hour = out.rate_per_hour * gamma_quantile(shape, k_band) / shape;

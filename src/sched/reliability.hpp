@@ -48,8 +48,8 @@ struct Reliability {
 // Failures of one GPU per hour: 220 of them in 54 days of 16,384 (Llama 3's report: faulty GPUs and their memory).
 inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 
-// What is expected of something with this prior rate after these observations, in any order. The time from a failure to
-// the next observation counts as down; time after a censored one is not known and does not count. REQUIRES: prior > 0.
+// Estimates reliability from this prior rate and these observations, in any order. The time from a failure to the next
+// observation counts as down; time after a censored one is not known and does not count. REQUIRES: prior > 0.
 [[nodiscard]] Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime now);
 
 // (a0 + failures) / (b0 + hours): the long memory alone, for what fails too seldom to have a recent one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two copies of every member would bring. Pure.
+// The benefit of two copies of every member. Pure.
 //
 // x pairs of hosts run the same work twice; the job is interrupted when both of one pair have failed. Failures strike
 // all 2x hosts alike, dead ones included (theory K16; Casanova, Robert, Vivien, Zaidouni 2012):
@@ -35,7 +35,7 @@ struct ReplicationAnswer {
 };
 [[nodiscard]] ReplicationAnswer compare_replication(const ReplicationQuestion& question);
 
-// What to say of it, or nothing while checkpointing is good enough.
+// Returns the advice, or nothing while checkpointing is good enough.
 [[nodiscard]] std::optional<std::string> replication_advice(const ReplicationQuestion& question);
 
 }  // namespace gridctl::sched

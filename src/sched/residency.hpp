@@ -17,7 +17,7 @@ namespace gridctl::sched {
 // Why not in this region, for people: "it is in US, wanted DE, FI"; empty when it may. "DE" is "de" and every "DE-…"; a
 // region that is not known is refused by whatever is wanted or excluded.
 [[nodiscard]] std::string region_refusal(const job::Constraints& wanted, const std::string& region);
-// Also by the sensitivity of the job.
+// Judges by the sensitivity of the job, too.
 [[nodiscard]] std::string residency_refusal(const job::Constraints& wanted, const std::string& region, bool lent);
 
 }  // namespace gridctl::sched

@@ -138,7 +138,7 @@ bool unwrap(Words& words) {
   return true;
 }
 
-// Of "python -u -m MODULE …" or "python SCRIPT …".
+// Reads "python -u -m MODULE …" or "python SCRIPT …".
 void enter_interpreter(Words& words) {
   std::size_t at = 1;
   while (at < words.size() && words[at].starts_with('-') && words[at] != "-m" && words[at] != "-c") ++at;

@@ -62,7 +62,7 @@ class Judge {
       if (sign.lasting) noted.insert(key);
       if (!known) change(sign.unit, "noted", sign.code, sign.text);
     }
-    // What was not looked at may still be so.
+    // A finding that was not examined this time may still hold.
     for (const std::string& key : verdict_.next.noted)
       if (!look_.looked_at.contains(key.substr(0, key.find(' ')))) noted.insert(key);
     verdict_.next.noted = std::move(noted);

@@ -72,7 +72,7 @@ struct HostStanding {
   [[nodiscard]] UnitState state_of(const std::string& unit) const;
 };
 
-// What one health report amounts to.
+// The outcome of one health report.
 struct Look {
   WallTime now;
   std::string boot_id;
@@ -104,9 +104,9 @@ struct Judgement {
 // A person had it checked: units without a bad sign in this look are ok at once, their strikes forgotten.
 [[nodiscard]] Judgement judge_checked(const HostStanding& before, const Look& look);
 
-// What an Xid of NVIDIA's driver means, by NVIDIA's "Xid catalog" (resolution buckets, driver 590): RESTART_APP and
-// IGNORE are the program's fault or nobody's (note), 63 and 94 leave a usable GPU with bad memory (bad), what needs a
-// reset, a restart or a mechanic is grave, and what NVIDIA does not expect is bad.
+// Meaning of an Xid of NVIDIA's driver, by NVIDIA's "Xid catalog" (resolution buckets, driver 590): RESTART_APP and
+// IGNORE are the program's fault or nobody's (note), 63 and 94 leave a usable GPU with bad memory (bad), errors that
+// need a reset, a restart or a mechanic are grave, and errors that NVIDIA does not expect are bad.
 struct XidMeaning {
   Weight weight = Weight::bad;
   bool jobs_fault = false;

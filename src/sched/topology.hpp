@@ -20,7 +20,7 @@
 
 namespace gridctl::sched {
 
-// What a 10 Gbit/s link carries of TCP payload with ordinary frames is 9.4 Gbit/s, less some noise.
+// A 10 Gbit/s link carries 9.4 Gbit/s of TCP payload with ordinary frames, less some noise.
 inline constexpr double k_island_bits_per_second = 9e9;
 inline constexpr Duration k_island_rtt = std::chrono::milliseconds{2};
 inline constexpr Duration k_site_rtt = std::chrono::milliseconds{5};  // within a town

@@ -18,7 +18,7 @@ struct Ending {
   JobId job;
   std::optional<double> in;  // seconds from now; nullopt: nobody knows, or it should have ended already
 };
-// Those that end first come first; of those that nobody knows anything of, in the order given.
+// Sorts by the expected end, earliest first; jobs without a known end keep the given order.
 [[nodiscard]] std::vector<Ending> in_order(std::vector<Ending> running);
 
 // How many of them have to end, in that order, until it fits; nullopt: it would not fit if all had. `fits` is asked with

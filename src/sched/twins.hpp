@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replication of a whole job would hold and cost: a standby, or several twins that run at once. Pure.
+// Resources and cost of replicating a whole job: a standby, or several twins that run at once. Pure.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ double lane_gbs(int generation) {
                                                                          : 0;
 }
 
-// What slows a sound device down, in words; empty when its tools tell nothing.
+// Returns why a sound device is slow, in words; empty when its tools report nothing.
 std::string cause_of(const Examination& found) {
   std::vector<std::string> causes;
   const Gpu& gpu = found.loaded ? *found.loaded : found.declared;
@@ -96,7 +96,7 @@ class Examiner {
   void add(VerdictKind kind, const char* what, std::string text) {
     verdict_.findings.push_back({kind, what, std::move(text)});
   }
-  // What compares with the catalogue: an unconfirmed row is told, never held against the host.
+  // Compares with the catalogue: a deviation from an unconfirmed row is reported, never held against the host.
   void compare(VerdictKind kind, const char* what, std::string text) {
     if (kind != VerdictKind::ok && match_.model->confirmed == Confirmed::unconfirmed) {
       verdict_.notes.push_back(text + " (the catalogue's figure is not confirmed)");
@@ -226,7 +226,7 @@ class Examiner {
   }
   static double middle(const Band& band) { return (band.low + band.high) / 2; }
 
-  // Who shares a device, or is told to save power, is slow for a reason that shows.
+  // A shared device, or one in a power-saving mode, is slow for a visible reason.
   VerdictKind excused(VerdictKind kind) const {
     const Gpu& gpu = found_.loaded ? *found_.loaded : found_.declared;
     const bool capped =

@@ -39,7 +39,7 @@ enum class Metric : std::uint8_t {
 };
 [[nodiscard]] std::string_view metric_name(Metric metric);  // "memory_read"
 
-// Who measured: bands differ, for tools do.
+// The tool that measured: bands differ between tools.
 enum class Tool : std::uint8_t {
   gridctl_cuda,    // our kernels: portable matrix instructions, which newer chips run below their peak
   gridctl_opencl,  // our kernels by OpenCL
@@ -92,7 +92,7 @@ struct DriverFacts {
   std::string pci_device;  // "10de:2335", as the kernel has it
 };
 
-// What one test run of a device has found.
+// The findings of one test run of a device.
 struct Examination {
   Gpu declared;                            // as the inventory has it: model, memory, units, PCIe, power
   DriverFacts driver;                      //

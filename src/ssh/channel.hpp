@@ -36,7 +36,8 @@ class Channel {
   // End of the command's input, sent after all that write() took. Reading goes on.
   virtual void close_write() = 0;
 
-  // What to poll before calling read (and write) again. `output_pending`: the caller has bytes to write.
+  // Returns the descriptors to poll before calling read (and write) again. `output_pending`: the caller has bytes to
+  // write.
   [[nodiscard]] virtual std::vector<Watched> wants(bool output_pending) const = 0;
   // To be called every few seconds: sends what keeps middleboxes from forgetting the connection.
   virtual void keepalive(BootTime now) = 0;

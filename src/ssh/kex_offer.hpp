@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server says in the clear before keys are exchanged.
+// The offer that a server sends in the clear before keys are exchanged.
 #pragma once
 
 #include <optional>

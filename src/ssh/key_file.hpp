@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a private key file is, without unlocking it.
+// The kind of a private key file, found without unlocking it.
 #pragma once
 
 #include <string>

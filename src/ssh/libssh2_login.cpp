@@ -144,7 +144,7 @@ class Login {
     }
   }
 
-  // What the server would go on with, as "publickey,password"; empty when it does not say.
+  // Returns the methods that the server would accept next, as "publickey,password"; empty when it does not say.
   std::string methods() {
     std::string list;
     const auto ask = [&]() -> long {

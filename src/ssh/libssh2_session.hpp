@@ -54,7 +54,7 @@ class Session {
   // Memory that libssh2 will release, e.g. a signature.
   [[nodiscard]] void* allocate(std::size_t count);
 
-  // What libssh2 calls back with; see the .cpp.
+  // Callbacks of libssh2; see the .cpp.
   struct Hooks;
 
  private:

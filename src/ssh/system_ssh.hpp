@@ -25,7 +25,7 @@ namespace gridctl::ssh {
 
 [[nodiscard]] Error missing_program();
 
-// What ssh's words mean, when it ended before it logged in.
+// Classifies ssh's words, when it ended before it logged in.
 [[nodiscard]] Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words);
 
 // Whether the ssh of this version ("OpenSSH_9.2p1 Debian-2, …") has KnownHostsCommand; one that tells none is new.

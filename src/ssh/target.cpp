@@ -136,7 +136,7 @@ std::string Target::peer() const { return (user.empty() ? "" : user + "@") + add
 
 std::string Target::pin_name() const {
   std::string name = port == 22 ? host : "[" + host + "]:" + std::to_string(port);
-  // The same private address behind two jump hosts is two hosts.
+  // One private address behind two jump hosts is two hosts.
   if (!jump.empty() || proxied) name += "@" + (jump.empty() ? alias : jump);
   for (char& c : name)
     if (!all_in({&c, 1}, "@:.[]_-%")) c = '_';

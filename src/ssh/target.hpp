@@ -67,9 +67,9 @@ struct Address {
 };
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
-// What `text` means. Asks `ssh -G` for the user's own configuration where there is an ssh program (at most 5 s, else
-// plain parsing and the default key files). No connection is made. Code::usage when it is no address, or ssh cannot
-// read its configuration; not_found when a key file given does not exist.
+// Resolves `text` to a target. Asks `ssh -G` for the user's own configuration where there is an ssh program (at most 5
+// s, else plain parsing and the default key files). No connection is made. Code::usage when it is no address, or ssh
+// cannot read its configuration; not_found when a key file given does not exist.
 [[nodiscard]] Result<Target> resolve(std::string_view text, const Overrides& overrides);
 
 struct HostKey {

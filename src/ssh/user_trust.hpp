@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user's own ssh knows of a host's key: known_hosts (hashed or not), certificates and their authorities.
+// The knowledge of the user's own ssh about a host's key: known_hosts (hashed or not), certificates and their
+// authorities.
 #pragma once
 
 #include <optional>

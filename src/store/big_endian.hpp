@@ -11,7 +11,7 @@
 
 namespace gridctl::store {
 
-// What a reader says of bytes that are not what they should be.
+// Returns the error for bytes that are not as they should be.
 [[nodiscard]] inline Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
 
 template <std::unsigned_integral T>

@@ -36,8 +36,8 @@ struct StoreOptions {
   const os::Clock* clock = nullptr;  // nullptr = the system's
   std::uint64_t pack_bytes_max = k_pack_bytes_max;
   bool encode = true;  // keep blobs compressed where it pays; what is there may be either way
-  // What is put is encrypted, and the store is marked as one of this key; what lay there open stays readable. Packs are
-  // open or encrypted, each as a whole: a store from before goes on being used, and collections encrypt it.
+  // New content is encrypted, and the store is marked as one of this key; content that lay there open stays readable.
+  // Packs are open or encrypted, each as a whole: an older store stays in use, and collections encrypt it.
   std::shared_ptr<const Cipher> cipher = nullptr;
 };
 
@@ -88,7 +88,7 @@ class ChunkStore : public ChunkReader {
   // not_found when it is not here; checkpoint_damaged, naming pack and offset, when the bytes are not those put.
   [[nodiscard]] Result<Bytes> get(const Digest& digest);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override { return get(digest); }
-  // What differences in packs were made from.
+  // Returns the base that a difference in a pack was made from.
   [[nodiscard]] Result<Bytes> get_base(const BaseId& base);
 
   // Refuses content that does not hash to the digest (checkpoint_damaged). What is here already costs nothing.
@@ -96,7 +96,7 @@ class ChunkStore : public ChunkReader {
   // `before` is what stood in its place in an earlier checkpoint, if anything: where the two differ little, only the
   // difference is kept. It need not be here. Only stores with a key keep differences.
   [[nodiscard]] Result<void> put(const Digest& digest, ByteView content, const Digest* before = nullptr);
-  // The same for whoever has just hashed the content: it is not hashed again.
+  // Puts content that the caller has just hashed: it is not hashed again.
   [[nodiscard]] Result<void> put_hashed(const Digest& digest, ByteView content, const Digest* before = nullptr);
   // Everything put before is durable and visible to all when this returns success. After an error, what was put since
   // the last success is gone and must be put again.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store needs of its key. An interface, so that programs that never have a key do not link the cipher.
+// The operations that a store needs of its key. An interface, so that programs that never have a key do not link the
+// cipher.
 #pragma once
 
 #include <array>

@@ -90,7 +90,7 @@ Choice choose(ByteView sample) {
   return {std::min(entropy, matches) <= size * (1 - k_gain_min), search ? Effort::matches : Effort::entropy};
 }
 
-// What planes of the best element width promise.
+// The gain that planes of the best element width promise.
 struct Guess {
   std::size_t width = 1;  // bytes of one element; 1 when planes would not help
   double bytes = 0;       // of the sample, by entropy

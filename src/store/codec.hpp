@@ -37,9 +37,9 @@ struct Encoded {
 [[nodiscard]] std::optional<Encoded> encode(ByteView plain);
 inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth the time to decode
 
-// The same of what differs from `base`. nullopt when that would not be smaller by k_difference_gain_min of what
-// encode() makes, judged by samples: each reading of a difference decodes its base too. `base` is used up. REQUIRES:
-// equal sizes.
+// Encodes the difference from `base`. nullopt when that would not be smaller than the result of encode() by
+// k_difference_gain_min, judged by samples: each reading of a difference decodes its base too. `base` is used up.
+// REQUIRES: equal sizes.
 [[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, Bytes base);
 inline constexpr double k_difference_gain_min = 0.06;
 

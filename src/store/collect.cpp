@@ -32,7 +32,7 @@ Result<std::optional<PackIndex>> index_of(const os::Path& path, const std::strin
   return std::move(index).error();
 }
 
-// What any difference there was made from, whether that is live or not: it may be referred to any time.
+// Returns the bases of all differences, live or not: each may be referred to at any time.
 Result<std::set<BaseId>> bases_in(const os::Path& packs, const std::vector<std::string>& names) {
   std::set<BaseId> bases;
   for (const std::string& name : names) {
@@ -178,7 +178,7 @@ Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackInde
   return true;
 }
 
-// What lies open in a store that has a key is encrypted on the way.
+// Open content in a store that has a key is encrypted on the way.
 Result<void> ChunkStore::State::append_copy(PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored) {
   if (from.key || !sealing()) return append(entry, stored);
   entry.id = id_of(crypto::sha256(plain));

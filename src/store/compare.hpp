@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two trees, down to the tensors of known formats, and by how much where the type of the numbers
-// is told. Chunks that both have are not read.
+// The differences between two trees, down to the tensors of known formats, and their size where the type of the numbers
+// is known. Chunks that both have are not read.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace gridctl::store {
 
 enum class Change : std::uint8_t { none, changed, resized, added, removed };
 
-// Of two tensors of one name in files of one path, or of two whole files where the format tells no tensors.
+// The difference of two tensors of one name in files of one path, or of two whole files where the format lists no
+// tensors.
 struct Difference {
   std::string path;          // of the file; foreign
   std::string tensor, type;  // foreign; empty: the whole file, or not told
@@ -23,7 +24,7 @@ struct Difference {
   std::uint64_t bytes_before = 0, bytes_after = 0;
   // With `changed`: numbers of a known type, else bytes.
   std::uint64_t count = 0, changed = 0;
-  // Of floating-point numbers, those that are finite on both sides: root mean squares of the values before and of the
+  // Over floating-point numbers that are finite on both sides: root mean squares of the values before and of the
   // differences, and the largest difference.
   bool measured = false;
   double rms_before = 0, rms_change = 0, largest = 0;

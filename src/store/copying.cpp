@@ -37,7 +37,7 @@ bool are_there(const RemoteListing& there, const std::vector<NeededPack>& packs)
   });
 }
 
-// What is missing here is damage of the checkpoint.
+// A file that is missing here is damage of the checkpoint.
 Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) {
   const auto look = [&]() -> Result<std::vector<PackFile>> {
     TRY_ASSIGN(const Bytes manifest, store.get(root));

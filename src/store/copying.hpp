@@ -47,7 +47,7 @@ struct RemotePruned {
 // Removes packs that no record there needs. Every record must be readable, or nothing is removed.
 [[nodiscard]] Result<RemotePruned> prune_remote(const RemoteLink& remote);
 
-// What is damaged or missing here of a checkpoint is taken from its copy. Every blob of it is read here first.
+// Damaged or missing parts of a checkpoint here are taken from its copy. Every blob of it is read here first.
 struct Healed {
   std::uint64_t blobs = 0, bytes = 0;  // brought here
 };

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t k_aligned_tensor_min = 1u << 20;  // bytes; small
 // Lengths of the chunks from extents of tensors (ascending); they sum up to file_size.
 [[nodiscard]] std::vector<std::uint32_t> cut_file(std::uint64_t file_size, const std::vector<Extent>& tensors);
 
-// The same for a file: looks at its first bytes and, where these promise it, at its header. Anything odd is cut
+// Plans the chunks of a file: looks at its first bytes and, where these promise it, at its header. Odd files are cut
 // plainly.
 [[nodiscard]] std::vector<std::uint32_t> plan_chunks(std::string_view name, std::uint64_t file_size,
                                                      const ReadAt& read);

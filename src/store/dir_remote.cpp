@@ -144,7 +144,7 @@ class DirRemote final : public Backend {
     return file;
   }
 
-  // Also when whoever put it was stopped before it was durable: then it becomes so.
+  // An earlier writer may have been stopped before the file was durable: then it becomes durable now.
   Result<bool> is_there(const os::Fd& root, std::string_view name, std::uint64_t size) const {
     const Result<os::Fd> file = open_object(root, name);
     if (!file && file.error().code == Code::not_found) return false;

@@ -90,7 +90,7 @@ class FileWorkers {
     return share(std::move(large));
   }
 
-  // What is small is done here and now, what is large is given back to be shared; null: nothing is.
+  // A small file is done here and now, a large one is given back to be shared; null: nothing is left.
   static Result<std::unique_ptr<FileWork>> go_on(Result<std::unique_ptr<FileWork>> opened, os::LargeBuffer& buffer) {
     for (;;) {
       TRY_ASSIGN(std::unique_ptr<FileWork> work, std::move(opened));

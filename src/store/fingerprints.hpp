@@ -21,7 +21,7 @@ namespace gridctl::store {
 
 inline constexpr std::uint32_t k_fingerprint_min = 64u << 10;  // bytes of a chunk; smaller ones are just hashed
 
-// Of the chunks of one state of a directory, for the scan of its next one. Without effect on processors that have no
+// The chunks of one state of a directory, for the scan of its next state. Without effect on processors that have no
 // quick hash. recognise(), note() and keep() may be called by several threads at once.
 class Fingerprints {
  public:

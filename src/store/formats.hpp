@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be told of checkpoint files from lengths and offsets alone: safetensors and zip archives (torch.save).
-// Nothing is unpickled or decompressed. All bytes are foreign.
+// Facts about checkpoint files from lengths and offsets alone: safetensors and zip archives (torch.save). Nothing is
+// unpickled or decompressed. All bytes are foreign.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ inline constexpr std::string_view k_hdf5_begins = "\x89HDF\r\n\x1a\n";
 enum class Format : std::uint8_t { unknown, safetensors, zip, json, hdf5, truncated };
 // By name and first bytes. `truncated`: a name that torch or safetensors writes, and too few bytes to be anything.
 [[nodiscard]] Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes);
-// What such a file holds; nothing for formats without tensors.
+// Lists the tensors of such a file; none for formats without tensors.
 [[nodiscard]] Result<std::vector<Tensor>> tensors_of(Format format, std::uint64_t file_size, const ReadAt& read);
 
 }  // namespace gridctl::store

@@ -239,7 +239,7 @@ std::optional<std::vector<std::size_t>> newest_by_time(std::span<const std::vect
   return positions;
 }
 
-// Of parts of which not all say a step.
+// Chooses among parts of which not all name a step.
 std::optional<std::vector<std::size_t>> newest_unnamed(std::span<const std::vector<MemberTree>> members) {
   if (members.size() == 1) return std::vector<std::size_t>{members.front().size() - 1};
   const bool some_say = std::ranges::any_of(members, [](const std::vector<MemberTree>& parts) {

@@ -18,7 +18,7 @@
 
 namespace gridctl::store {
 
-// What one host holds of a checkpoint.
+// The part of a checkpoint that one host holds.
 struct MemberTree {
   std::string member;  // for people
   std::uint32_t first_rank = 0, ranks = 1;
@@ -31,15 +31,15 @@ struct MemberTree {
 // global_step5, checkpoint-500, iter_0000100, epoch=3-step=300.ckpt. nullopt: no such names.
 [[nodiscard]] std::optional<std::int64_t> step_named(const Tree& tree);
 
-// Of the parts that each member has, oldest first, the newest set that is of one step: positions, one for each member.
-// By what the job told, else by names, else, where neither tells, by when they were saved; without that the newest of
-// each. A member whose newest part has no file goes with anything. nullopt: no step is whole at all, or nobody can say
-// what belongs together.
+// Chooses the newest set of one step from the parts that each member has, oldest first: positions, one for each member.
+// The job's own report decides, else names, else the times of saving; without those, the newest of each. A member whose
+// newest part has no file goes with any set. nullopt: no step is complete, or nobody can say which parts belong
+// together.
 [[nodiscard]] std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vector<MemberTree>> members);
 
-// The same path with other content. Each member was given all of the restored directory: what it holds as it was given
-// yields to what another has made of it, and is no conflict. What rank 0's host holds is kept; logs and the like differ
-// as a matter of course.
+// A path with different content on two members. Each member was given all of the restored directory: files that it
+// holds unchanged yield to another member's version, and are no conflict. The version of rank 0's host is kept; logs
+// and similar files always differ.
 struct TreeConflict {
   std::string path, kept_of, other;
   bool harmless = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What garbage collection does with each pack. Pure: facts in, decisions with reasons out.
+// The decision of garbage collection on each pack. Pure: facts in, decisions with reasons out.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint directory holds at one moment, as values: the input of the decisions in `whole`.
+// The content of a checkpoint directory at one moment, as values: the input of the decisions in `whole`.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +42,13 @@ struct Inspection {
   std::string why;  // with torn
 };
 using Inspect = std::function<Inspection(const FileFact&)>;
-// What `inspect` does for one file: guesses the format and checks it. `read` reads that file.
+// Inspects one file: guesses the format and checks it. `read` reads that file.
 [[nodiscard]] Inspection inspect_file(std::string_view path, std::uint64_t size, const ReadAt& read);
 
 // Reads `size` bytes at `offset` of a listed file; fewer only at its end.
 using ReadListed = std::function<Result<Bytes>(const FileFact&, std::uint64_t offset, std::size_t size)>;
 
-// What of a listing a checkpoint is made of. A file in none of these sets is taken as it is listed.
+// The files of a listing that make up a checkpoint. A file in none of these sets is taken as it is listed.
 struct Selection {
   std::set<std::string> growing;        // appended to meanwhile: the listed length is taken
   std::set<std::string> left_out;       // not taken at all

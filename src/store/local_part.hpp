@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host of a gang needs of a checkpoint that all its ranks have written. Pure; the only look into files goes
-// through a callback.
+// The part of a checkpoint that one host of a gang needs, when all ranks have written it. Pure; the only look into
+// files goes through a callback.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ using ReadFile = std::function<Result<Bytes>(const Entry&)>;
 //   and there are none of further ranks. DeepSpeed's are not among them: each rank looks for those of all.
 [[nodiscard]] Tree local_part(const Tree& tree, RankRange ranks, std::uint32_t world, const ReadFile& read);
 
-// Of the shards that a .metadata of torch names, those in which each rank has only what is its own. The error says why
-// nobody can tell.
+// Returns, among the shards that a .metadata of torch names, those that hold data of one rank only. The error explains
+// why this cannot be decided.
 [[nodiscard]] Result<std::set<std::string>> shards_of_one_rank(ByteView metadata, std::uint32_t world);
 
 }  // namespace gridctl::store

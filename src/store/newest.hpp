@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody who has the key has seen as the newest checkpoint of each job: lines that go along with a key file, and
-// betray a remote that shows a new machine an older one. gridctl-store(5), "KEY FILES". Pure.
+// The newest checkpoint of each job that the holder of the key has seen: lines that travel with a key file, and betray
+// a remote that shows a new machine an older one. gridctl-store(5), "KEY FILES". Pure.
 #pragma once
 
 #include <string>
@@ -30,7 +30,8 @@ inline constexpr std::string_view k_seen_in_key_file = "-";
 
 // Lines, and one that authenticates them under the key; empty for none. REQUIRES: names are words.
 [[nodiscard]] std::string to_text(const std::vector<Newest>& newest, const StoreKey& key);
-// Of a text that may hold other lines too. state_unreadable when lines were changed, removed or added.
+// Parses these lines in a text that may hold other lines too. state_unreadable when lines were changed, removed or
+// added.
 [[nodiscard]] Result<std::vector<Newest>> parse_newest(std::string_view text, const StoreKey& key);
 
 // The highest number of each job; of those with the newest checkpoints, k_newest_max.

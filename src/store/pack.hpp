@@ -45,7 +45,7 @@ struct PackIndex {
   std::vector<PackEntry> entries;
 };
 
-// What a blob is sealed with besides its content: it cannot stand for another one, or with another length.
+// Data that a blob is sealed with besides its content: it cannot stand for another one, or with another length.
 [[nodiscard]] Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length);
 
 // Says which features a reader of such blobs needs.

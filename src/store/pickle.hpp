@@ -21,12 +21,13 @@ struct PickleValue {
   Kind kind = Kind::none;
   std::int64_t integer = 0;  // true is 1
   std::string text;          // also bytes; of objects "module.Class"
-  // Of lists, tuples and sets; of dictionaries key, value, key, value…; of objects the tuple that they were made from.
+  // The items of lists, tuples and sets; key, value, key, value… of dictionaries; the arguments from which an object
+  // was made.
   std::vector<const PickleValue*> items;
   const PickleValue* state = nullptr;  // of objects: their fields, if they have any
 
   [[nodiscard]] bool is(std::string_view class_name) const;  // an object of a class of that name, in any module
-  // Of an object's fields, or of a dictionary with texts as keys; nullptr: there is none of that name.
+  // Finds a field of an object, or of a dictionary with texts as keys; nullptr: there is none of that name.
   [[nodiscard]] const PickleValue* field(std::string_view name) const;
 };
 

@@ -67,7 +67,7 @@ template <std::unsigned_integral T>
   join<std::uint64_t>(planes.data(), count, plain.data());
 }
 
-// The same loops for the registers of newer processors: twice as fast.
+// These loops use the registers of newer processors: twice as fast.
 #if defined(__x86_64__)
 #define GRIDCTL_WIDE [[gnu::target("avx2")]]
 bool has_wide() {

@@ -37,7 +37,7 @@ std::vector<NumberAt> numbers_in(std::string_view name) {
   return found;
 }
 
-// What stands before a number that counts ranks. Those of tensor or pipeline parallelism ("mp_rank_00") count others.
+// The words before a number that counts ranks. Numbers of tensor or pipeline parallelism ("mp_rank_00") count others.
 bool counts_ranks(std::string_view name, const NumberAt& number) {
   const std::string word = word_before(name, number.begin);
   for (const char* known : {"rank", "states", "worker", "process", "proc", "shard", "rng"})

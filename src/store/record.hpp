@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a place is told of a checkpoint, once all its packs are there: gridctl-store(5), "REMOTES". Encrypted and
-// authenticated under the store key; bound to its name. Pure.
+// The record of a checkpoint on a remote, written once all its packs are there: gridctl-store(5), "REMOTES". Encrypted
+// and authenticated under the store key; bound to its name. Pure.
 #pragma once
 
 #include <cstdint>

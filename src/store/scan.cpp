@@ -153,7 +153,7 @@ class ScanFile : public FileWork {
                  std::move(fd), path);
   }
 
-  // What is open already; it cannot be opened again when it changes.
+  // Reads a file that is open already; it cannot be opened again when it changes.
   static Result<std::unique_ptr<FileWork>> of(os::Fd fd, const std::string& name, const ScanOptions& options,
                                               Taken taken) {
     return begin(std::unique_ptr<ScanFile>(new ScanFile(-1, options, std::move(taken), k_read_attempts)), std::move(fd),
@@ -237,7 +237,7 @@ class ScanFile : public FileWork {
     return options_.on_chunk ? options_.on_chunk(digest, content) : Result<void>();
   }
 
-  // What stood in the place of a chunk: the same file, offset and size.
+  // Returns the earlier chunk at this position: the same file, offset and size.
   [[nodiscard]] const Digest* before(std::size_t number) const {
     if (previous_ == nullptr) return nullptr;
     const auto place = before_at_.find(offsets_[number]);

@@ -17,7 +17,7 @@
 
 namespace gridctl::store {
 
-// What a walk sees, without reading contents.
+// An entry as a walk sees it, without reading contents.
 struct Seen {
   std::string path;
   os::FileStatus status;
@@ -47,7 +47,8 @@ struct ScanOptions {
   // Instead of on_chunk, with the chunk that stood in the same place in `previous`, or nullptr when there is none.
   std::function<Result<void>(const Digest&, ByteView, const Digest* before)> on_chunk_after;
   const Tree* previous = nullptr;  // of an earlier state of the same directory
-  // Of `previous`, and of this state when the scan has succeeded. What is recognised by them is not hashed.
+  // Fingerprints of `previous`, and of this state when the scan has succeeded. Content that they recognise is not
+  // hashed.
   Fingerprints* fingerprints = nullptr;
   // Entry of a file whose content is known already, or nullptr; its chunks are taken over unread.
   std::function<const Entry*(const std::string& path)> known;

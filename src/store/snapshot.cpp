@@ -51,7 +51,7 @@ bool has_number(std::string_view name) {
 struct Within {
   bool any_file = false, any_taken = false;
 };
-// What a folder holds; the seen are ascending by path, so that all beneath "FOLDER/" lie side by side.
+// The entries of a folder; the seen are ascending by path, so that all beneath "FOLDER/" lie side by side.
 Within within(const std::string& folder, const std::vector<Seen>& seen, const std::function<bool(const Seen&)>& taken) {
   const std::string prefix = folder + "/";
   Within found;
@@ -260,7 +260,7 @@ ReadListed read_in(int directory_fd) {
 
 namespace {
 
-// What the copy is of: the listed facts, and of what was taken over those that it had then.
+// Returns the listing of the copy: the listed facts, and for files that were taken over, the facts that they had then.
 Listing listing_taken(const Listing& expected, const SnapshotOptions& options) {
   Listing listing;
   listing.marker = expected.marker;

@@ -15,8 +15,8 @@
 
 namespace gridctl::store {
 
-// What whole::WholeWatch looks at. busy when entries vanish meanwhile. Links count as files; `.commit` is the marker.
-// Files that cannot be read are not listed, but noted.
+// Lists the directory for whole::WholeWatch. busy when entries vanish meanwhile. Links count as files; `.commit` is the
+// marker. Files that cannot be read are not listed, but noted.
 [[nodiscard]] Result<Listing> list_checkpoint(int directory_fd);
 // Looks into files of this directory, which must stay open. A link is data, and whole.
 [[nodiscard]] Inspect inspect_in(int directory_fd);

@@ -24,7 +24,7 @@ class StoreKey final : public Cipher {
   [[nodiscard]] std::optional<Bytes> open(const Digest& id, std::uint32_t plain_length, ByteView sealed) const override;
   // Opens the one blob, and nothing else: it can be handed out without the others, and random nonces cannot meet.
   [[nodiscard]] Digest blob_key(const Digest& id) const;
-  // Of everything else, by a label of its own ("gridctl/record/1").
+  // Derives a key for any other use, by a label of its own ("gridctl/record/1").
   [[nodiscard]] Digest key_for(std::string_view label) const;
 
   // A key file, readable by whoever has it, or with the passphrase too.

@@ -59,14 +59,14 @@ struct UnpublishedPack {
 };
 using UnpublishedPtr = std::shared_ptr<UnpublishedPack>;
 
-// What a difference may be made from.
+// A blob that a difference may be made from.
 struct Base {
   BaseId id;
   Bytes content;
 };
 
-// What shows that a blob is the one that was put: its hash; or, for what was sealed with the store's key, the tag. Of
-// what a tag vouches for, only the encoder's work has not been checked: enough for what is hashed later itself.
+// The proof that a blob is the one that was put: its hash; or, for content sealed with the store's key, the tag. A tag
+// leaves only the encoder's work unchecked: enough for content that is hashed later itself.
 enum class Proof : std::uint8_t { hash, tag };
 
 struct ChunkStore::State {
@@ -87,7 +87,7 @@ struct ChunkStore::State {
   std::optional<Error> lost GRIDCTL_GUARDED_BY(mutex);  // what was put could not be kept; seal() has not told yet
   os::Condition changed;                                // a thread has written, or a pack is gone
   std::vector<std::pair<std::string, SharedFd>> open_packs GRIDCTL_GUARDED_BY(mutex);  // a few, newest last
-  // Of packs/ when it was listed; -1 = never, or not settled.
+  // The mtime of packs/ when it was listed; -1 = never, or not settled.
   std::int64_t listed_mtime_ns GRIDCTL_GUARDED_BY(mutex) = -1;
   bool loaded GRIDCTL_GUARDED_BY(mutex) = false;  // listed at least once
   std::uint64_t put_blobs GRIDCTL_GUARDED_BY(mutex) = 0, put_bytes GRIDCTL_GUARDED_BY(mutex) = 0;
@@ -101,7 +101,7 @@ struct ChunkStore::State {
   [[nodiscard]] KeyId key() const { return sealing() ? options.cipher->id() : KeyId{}; }
   [[nodiscard]] bool has_key_of(const PackIndex& pack) const { return !pack.key || pack.key == key(); }
   [[nodiscard]] Digest id_of(const Digest& digest) const;
-  // What the index says, by the id of this store or that of packs from before it had a key.
+  // Looks up the index, by the id of this store or that of packs from before it had a key.
   [[nodiscard]] std::optional<FoundBlob> known(const Digest& digest) const GRIDCTL_REQUIRES(mutex);
 
   Result<void> refresh(bool force) GRIDCTL_REQUIRES(mutex);
@@ -113,7 +113,7 @@ struct ChunkStore::State {
   [[nodiscard]] Result<std::optional<FoundBlob>> keep_base(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // Like known(), after a look for new packs.
   [[nodiscard]] Result<std::optional<FoundBlob>> find(const Digest& digest) GRIDCTL_REQUIRES(mutex);
-  // The same, after a wait for whoever is writing it.
+  // Looks up the index after waiting for the writer of that blob.
   [[nodiscard]] Result<std::optional<FoundBlob>> find_written(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // True when it is here, and then claims it.
   Result<bool> keep(const Digest& digest) GRIDCTL_REQUIRES(mutex);
@@ -136,7 +136,7 @@ struct ChunkStore::State {
   // These give the mutex up while a disk works.
   // `entry` without its offset, which is where the open pack ends, and its length. Closes the pack when it is full.
   Result<void> append(PackEntry entry, ByteView stored) GRIDCTL_REQUIRES(mutex);
-  // Of what lies open in a store with a key, encrypted copies are made and published.
+  // Makes and publishes encrypted copies of blobs that lie open in a store with a key.
   Result<void> encrypt_open(std::span<const Digest> digests) GRIDCTL_REQUIRES(mutex);
   // Publishes what is open, and waits for what others are publishing.
   Result<void> publish_all() GRIDCTL_REQUIRES(mutex);

@@ -46,9 +46,9 @@ struct Tree {
 
   [[nodiscard]] std::uint64_t total_bytes() const;
   [[nodiscard]] std::uint64_t file_count() const;
-  // What its files and names take on a disk, in blocks, about: one chunk may stand in it a million times.
+  // The space of its files and names on a disk, in blocks, about: one chunk may stand in it a million times.
   [[nodiscard]] std::uint64_t disk_bytes() const;
-  // The same without full chunks of zeros, which become holes.
+  // The written space, without full chunks of zeros, which become holes.
   [[nodiscard]] std::uint64_t written_bytes() const;
   // Each digest once, in the order of the files.
   [[nodiscard]] std::vector<Chunk> unique_chunks() const;
@@ -61,7 +61,7 @@ struct Tree {
 // For chunks that `earlier` lacks: what stood there in the same place, at the same offset of the earlier file.
 [[nodiscard]] std::unordered_map<Digest, Digest> earlier_chunks(const Tree& tree, const Tree& earlier);
 
-// What a reader of a foreign manifest is willing to take.
+// The limits that a reader sets for a foreign manifest.
 struct TreeLimits {
   std::uint64_t bytes_max = 0;  // quota: sum of file sizes; 0 = none
   std::uint32_t entries_max = k_entries_max;

@@ -59,7 +59,7 @@ class Session final : public wire::Link {
   Conversation with;
 };
 
-// What the host tells of its objects, taken line by line: names of objects, each once, in order, none unasked.
+// The host's list of objects, taken line by line: names of objects, each once, in order, none unasked.
 class Lines {
  public:
   explicit Lines(std::string_view prefix) : prefix_(prefix) {}

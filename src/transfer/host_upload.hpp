@@ -11,9 +11,9 @@
 
 namespace gridctl::transfer {
 
-// What the host says proves nothing: whoever needs to know asks the remote. `go_on` is asked every few seconds; false:
-// cancelled. `longest`: for the sending; the host gives up by itself before. After an error but those that the host
-// answers with, the link is in an unknown state: close it, which ends what is under way there.
+// Uploads from the host; its word proves nothing: callers that need certainty ask the remote. `go_on` is asked every
+// few seconds; false: cancelled. `longest`: for the sending; the host gives up before. After an error other than the
+// host's own answers, the link is in an unknown state: close it, which ends the work in progress there.
 [[nodiscard]] Result<void> upload_from_host(wire::Link& link, const os::Clock& clock, wire::UploadRequest request,
                                             const store::PackRecipe& recipe, Duration longest,
                                             const std::function<bool()>& go_on = {});

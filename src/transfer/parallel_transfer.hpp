@@ -47,7 +47,7 @@ class ParallelTransfer {
   ParallelTransfer(const Route& route, const os::Clock& clock, const Progress& progress, TransferStats& stats)
       : route_(route), clock_(clock), progress_(progress), stats_(stats) {}
 
-  // What one connection does until nothing is left to take; called by a thread for each.
+  // The work of one connection until nothing is left to take; called by a thread for each.
   using Lane = std::function<Result<void>(Conversation with, Codecs codecs)>;
   // Runs `lane` over the first connection, and over more of them as long as that makes the whole faster. An error of
   // the first connection, or any that is not the breaking of another, ends all. What a broken one had taken is not

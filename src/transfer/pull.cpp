@@ -25,7 +25,7 @@ std::vector<Digest> digests_of(const std::vector<Chunk>& chunks) {
   return digests;
 }
 
-// The same bytes have one length: a manifest that gives a chunk two, or another one than the chunk has here, describes
+// Equal bytes have one length: a manifest that gives a chunk two, or another one than the chunk has here, describes
 // files that nobody can make.
 Result<void> check_lengths(const store::Tree& tree) {
   std::unordered_map<Digest, std::uint32_t> lengths;
@@ -42,7 +42,7 @@ class Sink {
   Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier, const PullGuard& guard)
       : into_(into), earlier_(std::move(earlier)), guard_(guard) {}
 
-  // What is to be asked for.
+  // Returns the chunks to ask for.
   Result<std::vector<Chunk>> lacking(const std::vector<Chunk>& wanted) {
     TRY_ASSIGN(const std::vector<Chunk> absent, missing(wanted));
     if (!guard_.may_reuse) return absent;
@@ -92,7 +92,7 @@ class Sink {
   }
 
  private:
-  // What is not here. What is here must be as long as the manifest says.
+  // Returns the chunks that are missing here. Chunks that are here must be as long as the manifest says.
   Result<std::vector<Chunk>> missing(const std::vector<Chunk>& wanted) {
     const std::vector<Digest> digests = digests_of(wanted);
     TRY_ASSIGN(const auto indices, into_.missing(digests));

@@ -16,7 +16,7 @@ struct Pulled {
   TransferStats stats;
 };
 
-// What the caller allows a host, which may lie.
+// The limits that the caller sets for a host, which may lie.
 struct PullGuard {
   // Whether a chunk that is here need not be asked for. Who learns which chunks we lack learns what other jobs have:
   // those of the same job, and what this host has had, tell it nothing. Empty: all.
@@ -29,7 +29,7 @@ struct PullGuard {
 // manifest → root, limits and quota checked → get what our store lacks, pipelined, each chunk hashed → manifest put →
 // seal → all chunks claimed once more. When it returns success, the checkpoint is whole and durable in `into` under
 // `expected_root`. Resumable: chunks that came whole are not fetched again. `bytes_quota` 0 = none.
-// What `earlier` has in place of a chunk, if it is given, may serve to keep that chunk as a difference.
+// The chunk that `earlier` has at the same position, if it is given, may serve to keep a chunk as a difference.
 // After an error the link is in an unknown state: close it.
 [[nodiscard]] Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& checkpoint,
                                              const Digest& expected_root, std::uint64_t bytes_quota,

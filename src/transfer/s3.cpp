@@ -109,7 +109,7 @@ class S3 : public store::Backend {
       TRY_ASSIGN(S3Page page, page_of(whole, token));
       for (Object& object : page.objects) {
         object.name.erase(0, skipped);
-        // What others have put beside ours, such as the empty "folders" of consoles, has no name that we can ask for.
+        // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can ask for.
         if (is_object_name(object.name)) found.push_back(std::move(object));
       }
       if (found.size() > store::k_objects_max || tokens.size() > k_pages_max)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What S3 servers answer, as values. Pure; all bytes are foreign.
+// The answers of S3 servers, as values. Pure; all bytes are foreign.
 #pragma once
 
 #include <cstdint>

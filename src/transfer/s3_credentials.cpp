@@ -34,7 +34,7 @@ Result<std::map<std::string, std::string>> settings_of(const std::string& profil
   return settings;
 }
 
-// What AWS's own tools would ask somebody else for.
+// Returns the kind of credentials that AWS's own tools would fetch from elsewhere.
 std::string_view foreign_kind(const std::map<std::string, std::string>& settings) {
   for (const std::string_view kind :
        {"credential_process", "sso_session", "sso_start_url", "role_arn", "web_identity_token_file"})

@@ -21,7 +21,7 @@ struct S3Login {
   std::string region;  // the remote's, or what stands in the environment or the profile, or us-east-1
 };
 
-// What a lookup sees; the real one is os::environment and the files in the home directory.
+// The surroundings of a lookup; the real ones are os::environment and the files in the home directory.
 struct S3Surroundings {
   std::function<std::optional<std::string>(std::string_view)> environment;
   os::Path home;

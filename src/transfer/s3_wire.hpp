@@ -32,7 +32,7 @@ struct S3Call {
   std::function<bool(std::uint64_t sent)> progress = {};
 };
 
-// What to do after an answer.
+// The next step after an answer.
 enum class S3Next : std::uint8_t {
   take,         // the caller knows what to make of it
   again,        // later, the same
@@ -60,7 +60,7 @@ struct S3Outcome {
   S3Error error;  // of an answer that is not 2xx
 };
 
-// What the wires of one remote share: how far the server's clock is from ours. Threads may share it.
+// The difference between the server's clock and ours, which the wires of one remote share. Threads may share it.
 class S3Skew {
  public:
   [[nodiscard]] Duration now() const;

@@ -22,7 +22,7 @@ bool lies_in(const os::Path& path, const os::Path& folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// What follows a request, given in order to whoever stores it.
+// The data behind a request, given in order to the writer.
 class Incoming {
  public:
   Incoming(Conversation& with, std::uint32_t stream, std::uint64_t bytes)
@@ -107,7 +107,7 @@ Result<void> RemoteServer::answer(std::uint32_t stream, const Result<void>& done
 }
 
 Result<void> RemoteServer::handle(const wire::Frame& frame) {
-  // Of what cannot be read nothing tells how much data follow.
+  // Without a readable request, the length of the following data is unknown.
   TRY_ASSIGN(const wire::RemoteRequest request, wire::parse_remote_request(frame.payload));
   if (request.deed == RemoteDeed::put || request.deed == RemoteDeed::put_new) return put(frame.stream, request);
   if (request.deed == RemoteDeed::make) return answer(frame.stream, make(request));

@@ -52,7 +52,7 @@ struct Conversation {
   [[nodiscard]] Result<std::string> reply(std::uint32_t stream);
   // Data frames up to the end record; refuses more than `bytes_max`. An error in the end record becomes that error.
   [[nodiscard]] Result<Parcel> parcel(std::uint32_t stream, std::uint64_t bytes_max);
-  // The same where nothing may be encoded.
+  // Reads data where nothing may be encoded.
   [[nodiscard]] Result<Bytes> data(std::uint32_t stream, std::uint64_t bytes_max);
 };
 

@@ -39,7 +39,7 @@ struct ExactnessTold {
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);
-// The same and all that was found: "inventory" as base/inventory.hpp writes it (a GPU's "measured" names what only a
+// Adds all findings: "inventory" as base/inventory.hpp writes it (a GPU's "measured" names what only a
 // benchmark told), "declared_gpus", "contradictions", "history" (newest last), "standing" of the host and its GPUs, and
 // how reliable each GPU is.
 struct ProviderView;

@@ -9,7 +9,7 @@
 
 namespace gridctl::ui {
 
-// What the figures say; without them, what the host's class lets expect (hours = 0).
+// Returns the reliability by the figures; without them, that of the host's class (hours = 0).
 [[nodiscard]] sched::Reliability reliability(const registry::Provider& provider);
 // "4d (1d-21d)": expected time to the next failure with its 90 % band; "4d?" for a host that was never watched.
 [[nodiscard]] std::string mtbf(const registry::Provider& provider);

@@ -15,7 +15,8 @@ bool within(const std::set<std::string>& wanted, const auto& current) {
 
 }  // namespace
 
-// The same place is written again: under another number, by another file, from its beginning, or after something else.
+// True when a place is written again: under another number, by another file, from its beginning, or after something
+// else.
 bool Cohort::begins_anew(const News& news) const {
   const auto at = current_.find(slot_of(news.file->path));
   if (at == current_.end()) return false;
@@ -33,7 +34,7 @@ bool Cohort::changed(const std::vector<News>& news, BootTime now) {
     for (const auto& [slot, member] : current_) last_.insert(slot);
     current_.clear();
     ++saves_;
-    // What was restored has been compared with the first save by now.
+    // The restored content has been compared with the first save by now.
     expected_.clear();
   } else if (!current_.empty()) {
     longest_gap_ = std::max(longest_gap_, now - changed_at_);

@@ -18,7 +18,7 @@ namespace gridctl::whole {
 
 class Cohort {
  public:
-  // What a restored checkpoint holds: the first save is expected to change all of it.
+  // Sets the content of a restored checkpoint: the first save is expected to change all of it.
   void expect(std::set<std::string> slots) { expected_ = std::move(slots); }
   // Changes of files that nothing else is known of. True when a save ended by it, for the next has begun.
   bool changed(const std::vector<News>& news, BootTime now);
@@ -30,13 +30,13 @@ class Cohort {
   [[nodiscard]] bool learned() const;
   // All that is expected to change has changed in this save. Without any save before, never.
   [[nodiscard]] bool complete() const;
-  // What is still to change, for people.
+  // Returns the parts that are still to change, for people.
   [[nodiscard]] std::string awaited() const;
   [[nodiscard]] std::size_t saves() const { return saves_; }
   [[nodiscard]] std::vector<std::string> paths() const;  // changed in this save
   [[nodiscard]] BootTime changed_at() const { return changed_at_; }
   [[nodiscard]] Duration longest_gap() const { return longest_gap_; }  // between two changes within a save
-  // The same within the writing of a single file.
+  // Returns the longest pause within the writing of a single file.
   [[nodiscard]] Duration longest_pause() const { return longest_pause_; }
 
  private:

@@ -31,7 +31,7 @@ bool WholeWatch::ended_well(const Sight& sight, const Unit& unit) const {
   });
 }
 
-// What only names another unit is as ready as that one.
+// A unit that only names another unit is as ready as that one.
 bool WholeWatch::is_ready(const Sight& sight, const Unit& unit) const {
   if (ended_well(sight, unit)) return true;
   if (!rules_.of_gang || unit.whole || unit.names.empty()) return is_complete_here(sight, unit) && settled(sight, unit);

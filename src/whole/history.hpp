@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of each file of a checkpoint directory from look to look. A value: no I/O, no clock.
+// The history of each file of a checkpoint directory from look to look. A value: no I/O, no clock.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ struct News {
 
 class History {
  public:
-  // What differs from the look before. The listing is ascending by path and must outlive the news.
+  // Returns the changes since the look before. The listing is ascending by path and must outlive the news.
   [[nodiscard]] std::vector<News> look(const std::vector<FileFact>& files, BootTime now);
 
   // Asked once for each state of a file. REQUIRES: the file is of the listing that was looked at last.

@@ -66,7 +66,7 @@ struct Unit {
   // Its format is complete, but it may be one of several things that are saved together: what is not known of those
   // has to be learned.
   bool part = false;
-  // Of a file that only says which other unit is the newest: its path. On a host of a gang that one may lack files.
+  // In a file that only names the newest unit: the path of that unit. On a host of a gang, that unit may lack files.
   std::string names{};
   Duration settle{};  // something that the layout does not name may follow within so long
 };

@@ -15,7 +15,7 @@ bool is_accelerates(const Folder& folder) {
   return folder.find("optimizer.bin") != nullptr && !weights_missing(folder);
 }
 
-// What save_state writes before the random states. Programs put files of their own beside them, later.
+// True for files that save_state writes before the random states. Programs add their own files later.
 bool precedes_random_states(std::string_view name) {
   for (const char* begin : {"model", "pytorch_model", "optimizer", "scheduler", "sampler", "dl_state_dict", "scaler"})
     if (name.starts_with(begin)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What save_pretrained writes: weights in shards with an index that names them, or an adapter of PEFT's. Either is but
-// a part where an optimizer is saved beside it.
+// The layout of save_pretrained: weights in shards with an index that names them, or an adapter of PEFT's. Either is
+// only a part where an optimizer is saved beside it.
 #include "base/text.hpp"
 #include "whole/layout_tools.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several recognisers need.
+// Functions that several recognisers need.
 #pragma once
 
 #include <optional>
@@ -36,10 +36,10 @@ struct Trouble {
 // Each index (*.index.json with a weight_map) names files that are there.
 [[nodiscard]] std::optional<Trouble> shards_missing(const Folder& folder);
 [[nodiscard]] std::vector<std::string> index_names(const Folder& folder, const FileFact& index);
-// What is wrong in the sub-folders that are checkpoints of torch.distributed.checkpoint.
+// Returns the faults of sub-folders that are checkpoints of torch.distributed.checkpoint.
 [[nodiscard]] std::optional<Trouble> distributed_trouble(const Folder& folder);
 [[nodiscard]] bool is_distributed(const Folder& folder);
-// What is wrong with a folder that one tag of DeepSpeed's names.
+// True for a folder that is one tag of DeepSpeed's.
 [[nodiscard]] bool is_deepspeed_tag(const Folder& folder);
 [[nodiscard]] std::optional<Trouble> deepspeed_trouble(const Folder& folder);
 

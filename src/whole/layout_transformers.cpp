@@ -40,7 +40,7 @@ std::optional<Trouble> random_states_missing(const Folder& folder) {
   return std::nullopt;
 }
 
-// What the Trainer writes before trainer_state.json. Callbacks put files of their own beside it, later.
+// True for files that the Trainer writes before trainer_state.json. Callbacks add their own files later.
 bool precedes_trainer_state(std::string_view name) {
   for (const char* begin : {"model", "pytorch_model", "adapter_", "optimizer", "scheduler", "scaler", "rng_state",
                             "training_args", "config.", "generation_config.", "tokenizer", "special_tokens"})
@@ -61,7 +61,7 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
     if (const Folder sub = folder.sub(name); is_deepspeed_tag(sub))
       if (auto inner = deepspeed_trouble(sub)) return inner;
   if (auto rank = random_states_missing(folder)) return rank;
-  // Of other ranks' states nobody says that they come before; all else does.
+  // Nothing guarantees that other ranks' states come before; all other files do.
   if (folder.find("rng_state_0.pth") != nullptr) return std::nullopt;
   return newer_than(folder, *last, precedes_trainer_state);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names of files in a checkpoint directory tell, by the conventions of those who write them. Pure.
+// Meaning of the names of files in a checkpoint directory, by the conventions of the programs that write them. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recognisers have read of files that have not changed since. A value.
+// The content that recognisers have read of files that have not changed since. A value.
 #pragma once
 
 #include <map>

@@ -19,7 +19,7 @@ struct StallRules {
 class Stall {
  public:
   explicit Stall(BootTime began, const StallRules& rules = {}) : rules_(rules), since_(began) {}
-  // What a look came to. `taken`: a snapshot was made of it, or holds the same already.
+  // Notes the result of a look. `taken`: a snapshot was made of it, or has the same content already.
   void look(const Verdict& verdict, bool taken, BootTime now);
   // For people, with the file to blame and the line for the job file; "" while all is well.
   [[nodiscard]] const std::string& message() const { return message_; }

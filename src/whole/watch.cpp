@@ -209,7 +209,7 @@ std::optional<Verdict> WholeWatch::by_file(const Sight& sight) {
   for (const FileFact& file : sight.listing.files)
     if (file.ctime_ns > newest->ctime_ns && !sight.logs.contains(file.path) && !is_temporary_name(file.path))
       return refuse(sight, quoted_path(file.path) + " changed after " + quoted_path(newest->path), newest->path);
-  // What is written in place is there before its content is.
+  // A file that is written in place exists before its content does.
   const bool known = sight.access.inspect(*newest).state == store::FileState::whole;
   if (!known && sight.writer == Writer::running &&
       history_.unchanged_for(newest->path, sight.now) < rules_.known_quiet)

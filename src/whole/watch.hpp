@@ -38,8 +38,9 @@ struct WholeRules {
   // A file or unit that is not whole, unchanged for so long, is not being written: nobody will ever make it whole.
   Duration given_up = std::chrono::seconds{60};
   Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
-  // What is here is one host's part of what a gang saves. What is not here may lie on another host: it is taken without
-  // that once nothing of it has changed for `gang_quiet`, and whoever has all parts judges the whole.
+  // The directory is one host's part of a gang's checkpoint. Files that are missing here may lie on another host: the
+  // part is taken without them once nothing of it has changed for `gang_quiet`, and the controller, which has all
+  // parts, judges the checkpoint.
   bool of_gang = false;
   Duration gang_quiet = std::chrono::seconds{3};
   // The job is known to use `.commit` (its restored checkpoint was taken by it): only markers count from the start.
@@ -96,7 +97,7 @@ class WholeWatch {
   [[nodiscard]] bool is_overdue() const { return overdue_since_.has_value(); }
 
  private:
-  // What a look makes of the listing before anything is judged.
+  // A view of the listing, made before anything is judged.
   struct Sight {
     const Listing& listing;
     BootTime now;
@@ -160,7 +161,7 @@ class WholeWatch {
   void take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
                    store::Selection& selection) const;
 
-  // What the last look selected, for taken().
+  // The selection of the last look, for taken().
   struct Chosen {
     bool all = false;
     std::map<std::string, Facts> units;  // whole now, by path

@@ -74,7 +74,7 @@ bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const
          sight.access.inspect(*target).state == store::FileState::whole;
 }
 
-// Of what has changed in this save: a file whose content nobody can judge.
+// Returns a file that has changed in this save and whose content nobody can judge.
 std::optional<std::string> WholeWatch::unsure_file(const Sight& sight, const std::vector<std::string>& changed) {
   for (const std::string& path : changed) {
     const FileFact* file = store::find_file(sight.unknown, path);

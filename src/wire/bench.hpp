@@ -20,7 +20,7 @@ inline constexpr std::size_t k_bench_words_max = 768 * 1024;  // hexadecimal dig
 inline constexpr std::size_t k_bench_devices_max = 128;       // in a list
 inline constexpr Duration k_bench_stage_max = std::chrono::minutes{15};
 
-// What a test says: before it is ready, between its seeds, at its end. Foreign on the controller's side.
+// The reports of a test: before it is ready, between its seeds, at its end. Foreign on the controller's side.
 struct BenchStage {
   bool done = false;  // it has ended; else it waits for a seed
   std::map<std::string, double> numbers;

@@ -39,7 +39,7 @@ template <class T>
   return value;
 }
 
-// The same for a request: its "op" must be `op`.
+// Decodes a request: its "op" must be `op`.
 template <class T>
 [[nodiscard]] Result<T> parse_request(std::string_view text, std::string_view op) {
   T value{};

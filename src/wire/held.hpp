@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a host is leased, as its ledger says: part of a poll reply.
+// The leases of a host, by its ledger: part of a poll reply.
 #pragma once
 
 #include <cstddef>

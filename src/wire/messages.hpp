@@ -100,7 +100,7 @@ struct PrepareReply {
   std::string boot_id;
 };
 
-// What is left to an attempt of the limits of its job: the host ends it then by itself, with nobody watching.
+// The remaining limits of an attempt: the host ends it when they are used up, with nobody watching.
 struct Allowance {
   std::optional<Duration> run{};   // of running
   std::string run_limit{};         // whose it is: "max_duration", "budget", "month_budget"

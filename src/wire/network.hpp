@@ -63,7 +63,7 @@ struct ConnectRequest {
 struct LinkFailure {
   std::string address, reason;
 };
-// What one end measured by itself: its own round trip, its own sending rate (the other end proves what came).
+// The measurements of one end: its own round trip, its own sending rate (the other end proves the arrival).
 struct LinkResult {
   bool connected = false;
   std::string address;  // of the peer, where connected

@@ -35,7 +35,7 @@ struct RemoteRequest {
   std::uint64_t bytes = 0;   // of a read, a put
   bool operator==(const RemoteRequest&) const = default;
 };
-// Of put and put_new: false when the name was taken.
+// The answer to put and put_new: false when the name was taken.
 struct RemoteStored {
   bool stored = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent answers on the heartbeat connection. Where it is said every few seconds, members stand by their names:
-// so they are written, and read fastest.
+// The agent's answers on the heartbeat connection. In those sent every few seconds, members stand by their names: so
+// they are written, and read fastest.
 #include "base/names.hpp"
 #include "wire/coding.hpp"
 

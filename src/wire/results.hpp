@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an attempt has made in its working directory, outside of its checkpoints: gridctl-agent(7), RESULTS.
+// The files that an attempt has made in its working directory, outside of its checkpoints: gridctl-agent(7), RESULTS.
 #pragma once
 
 #include <cstdint>

@@ -33,9 +33,9 @@ struct Element {
 // passes for the whole.
 [[nodiscard]] Result<Element> parse(std::string_view text);
 
-// What can be read of a document that may be cut off, stand among other words, be too large, or hold names that its
-// writer did not escape. Texts have no blanks around them. An element that does not end is there with what it holds so
-// far. The root has no name if there is none.
+// Parses as much as possible of a document that may be cut off, stand among other words, be too large, or hold names
+// that its writer did not escape. Texts have no blanks around them. An element that does not end is there with what it
+// holds so far. The root has no name if there is none.
 [[nodiscard]] Element parse_what_is_there(std::string_view text);
 
 }  // namespace gridctl::xml

@@ -58,7 +58,7 @@ class BudgetsConcern : public Concern {
     });
   }
 
-  // What has nothing left to spend runs on hosts that cost nothing, or waits.
+  // A job without money left runs on hosts that cost nothing, or waits.
   void shape(const TrackedJob& asking, Question& question) const override {
     const BudgetNow* used_up = used_up_for(budgets_, asking.spec().owner);
     if (used_up == nullptr) return;

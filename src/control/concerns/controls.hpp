@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a concern may use.
+// The parts of the controller that a concern may use.
 #pragma once
 
 #include "control/follow/attempts.hpp"

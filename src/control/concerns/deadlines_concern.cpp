@@ -44,7 +44,7 @@ class DeadlinesConcern : public Concern {
   }
 
   void judge(TrackedJob& job) {
-    // What does not save loses all by a move.
+    // A job that does not save loses all by a move.
     if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) return;
     Question question = controls_.placement.question(job);
     if (!question.known.is_due()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran on a GPU that is gone can only wait for ever: it is moved, from its last checkpoint.
+// A job on a GPU that is gone can only wait for ever: it is moved, from its last checkpoint.
 #include <algorithm>
 
 #include "control/concerns/table.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job may use at most: its budget, its running time, its deadline.
+// The limits of a job: its budget, its running time, its deadline.
 #include <map>
 
 #include "control/concerns/table.hpp"
@@ -22,7 +22,7 @@ class LimitsConcern : public Concern {
       const JobLimits limits = limits_of(job->spec(), job->row.submitted_at);
       const Look look{true, limits.until && controls_.world.clock.wall() >= *limits.until};
       if (looked == look) continue;
-      // What it has used stays as it is while neither it nor a twin of it runs.
+      // The used amount stays as it is while neither the job nor a twin of it runs.
       const bool stays = job->state().attempt() == nullptr && job->spec().twins <= 1;
       if (stays) looked = look;
       if (!judge(*job, limits, now)) looked = {};

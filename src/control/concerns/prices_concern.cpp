@@ -43,7 +43,7 @@ class PricesConcern : public Concern {
   }
 
  private:
-  // What runs costs what its hosts cost now.
+  // Running jobs cost what their hosts cost now.
   void follow_prices() {
     controls_.book.each_placed([&](TrackedJob& job) {
       const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
@@ -58,7 +58,7 @@ class PricesConcern : public Concern {
     });
   }
 
-  // What the scheduler says of other hosts, and why one of them is worth a move, if it is.
+  // Returns the scheduler's decision for other hosts, and why one of them is worth a move, if it is.
   [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(const TrackedJob& job) {
     if (!sched::may_move_for_less(job.spec())) return std::nullopt;
     Question question = controls_.placement.question(job);

@@ -156,7 +156,7 @@ class StandbyConcern : public Concern {
     mine.next = now + k_look_again;
     mine.is_idle = true;
     const job::Attempt& attempt = *job.state().attempt();
-    // What lay there is used up: it has begun from it.
+    // The standby there is used up: the attempt has begun from it.
     std::erase_if(mine.ready, [&](const Ready& one) { return attempt.on(one.host) != nullptr; });
     const std::vector<HostName> next = next_hosts(job);
     if (next.empty()) return;

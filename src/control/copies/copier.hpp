@@ -18,7 +18,7 @@
 
 namespace gridctl::control {
 
-// What is kept in mind of one remote between rounds. Used by one thread at a time.
+// The memory of one remote between rounds. Used by one thread at a time.
 struct RemoteMemory {
   std::set<std::string> told;                  // "JOB CODE": who has heard of its trouble
   std::set<registry::CheckpointRef> hopeless;  // damaged here, and told

@@ -28,8 +28,9 @@ struct RefusedJob {
 [[nodiscard]] std::vector<RefusedJob> refused_at(const RemoteOffer& remote,
                                                  const std::vector<registry::CopyWanted>& newest_first);
 
-// What `remote` is due to get, newest first, so that each checkpoint comes to as many independent remotes as its job asks
-// for. Of those that may take one, remotes without trouble come first, then those that were added first.
+// Returns the copies that `remote` is due to get, newest first, so that each checkpoint comes to as many independent
+// remotes as its job asks for. Of the remotes that may take one, those without trouble come first, then those that were
+// added first.
 [[nodiscard]] std::vector<registry::CopyWanted> due_at(const std::string& remote, const std::vector<RemoteOffer>& remotes,
                                                        const std::vector<registry::CopyWanted>& newest_first,
                                                        const std::vector<registry::Copy>& copies);

@@ -45,7 +45,7 @@ struct Pulled {
   Duration took{};  // from asking for it until it was whole and verified here
 };
 
-// What one member of a gang has saved, whole in the local store.
+// The part that one member of a gang has saved, complete in the local store.
 struct CheckpointPart {
   std::string member;  // its host, for people
   std::uint32_t first_rank = 0, ranks = 1;
@@ -66,14 +66,14 @@ struct MergedParts {
   std::string missing;                 // why there is none, for people: nothing else is set then
 };
 
-// What one host is given of a checkpoint: a tree that is not kept here.
+// The part of a checkpoint that one host is given: a tree that is not kept here.
 struct OwnPart {
   Digest root;
   Bytes manifest;
   std::uint64_t bytes = 0, of_bytes = 0;  // and of the whole checkpoint
 };
 
-// What lies in the local store now of what an attempt has left in its working directory.
+// The files that an attempt has left in its working directory, as far as they lie in the local store now.
 struct Brought {
   Digest root;
   std::uint64_t files = 0, bytes = 0;
@@ -88,7 +88,7 @@ class Freight {
   // lacks something of it.
   [[nodiscard]] virtual Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
                                                    const Digest& root) = 0;
-  // What a host with these ranks, of so many in all, needs of a checkpoint; nullopt: all of it.
+  // Returns the part of a checkpoint that a host with these ranks, of so many in all, needs; nullopt: all of it.
   [[nodiscard]] virtual Result<std::optional<OwnPart>> part_of(const Digest& /*root*/, store::RankRange /*ranks*/,
                                                                std::uint32_t /*world*/) {
     return std::optional<OwnPart>{};

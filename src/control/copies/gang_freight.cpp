@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gangs ask of the store and of the way between their hosts.
+// The demands of gangs on the store and on the links between their hosts.
 #include <algorithm>
 
 #include "control/copies/chunks.hpp"
@@ -10,7 +10,7 @@ namespace gridctl::control {
 
 namespace {
 
-// Of all parts that were fetched, with their trees.
+// All fetched parts, with their trees.
 struct Parts {
   std::vector<std::vector<store::Tree>> trees;
   std::vector<std::vector<store::MemberTree>> members;  // refer to `trees`
@@ -40,7 +40,8 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
   return parts;
 }
 
-// What the attempt began with. Without it, or when it is not kept any more, the parts are judged by themselves.
+// The tree with which the attempt began. Without it, or when it is not kept any more, the parts are judged without a
+// base.
 std::optional<store::Tree> base_of(store::ChunkStore& store, const std::vector<std::vector<CheckpointPart>>& members) {
   for (const std::vector<CheckpointPart>& of_member : members)
     for (const CheckpointPart& part : of_member) {

@@ -93,7 +93,7 @@ void HostUploads::put(const store::PackFile& pack, const std::function<bool()>& 
   const Error& error = done.error();
   os::log(os::LogLevel::info, "provider " + host_->name.value + " does not send a pack of checkpoint " +
                                   checkpoint_name(checkpoint_.job, checkpoint_.seq) + ": " + error.one_line());
-  // What it differs from is gone there; the next pack may be another matter. To say so takes no time.
+  // The base of the difference is gone there; the next pack may differ. The answer takes no time.
   if (error.code == Code::not_found && with_.clock.boot() - began < k_upload_reach) return;
   given_up_ = true;
   if (error.code == Code::cancelled) return;

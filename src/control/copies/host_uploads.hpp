@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-// What is kept in mind between checkpoints. Used by one thread at a time.
+// The memory between checkpoints. Used by one thread at a time.
 struct UploadMemory {
   struct Host {
     BootTime not_before{};
@@ -40,7 +40,7 @@ class HostUploads {
   // For one checkpoint. All must outlive it.
   HostUploads(With with, const registry::Checkpoint& checkpoint);
 
-  // What cannot be done is left to the caller, and tried no more for this checkpoint. Blocks.
+  // Failed packs are left to the caller, and tried no more for this checkpoint. Blocks.
   void put(const store::PackFile& pack, const std::function<bool()>& go_on);
 
  private:

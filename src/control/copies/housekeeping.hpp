@@ -12,8 +12,8 @@ namespace gridctl::control {
 // or read a manifest means that nothing is removed.
 [[nodiscard]] Result<store::GcReport> collect_garbage(const Paths& paths);
 
-// What processes that were killed have left: secrets of jobs that have ended or were never recorded, and files that
-// were being written beside their final name. Only what is so old that nobody can be at work on it. Returns how many.
+// Removes leftovers of killed processes: secrets of jobs that have ended or were never recorded, and files that were
+// being written beside their final name. Only leftovers so old that nobody can be at work on them. Returns how many.
 [[nodiscard]] Result<std::uint64_t> sweep_leftovers(const Paths& paths, WallTime now);
 
 // Both at the daemon's start (the collection when the last one was a day ago: many daemons live for one job only), and

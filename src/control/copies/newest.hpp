@@ -17,7 +17,7 @@ namespace gridctl::control {
 // Keeps the highest number of each job. Safe against other processes.
 [[nodiscard]] Result<void> remember_newest(const Paths& paths, const store::StoreKey& key,
                                            const std::vector<store::Newest>& more);
-// What a key file takes along: the newest of each job that some remote has, and what was seen.
+// Returns the list that a key file takes along: the newest of each job that some remote has, and those that were seen.
 [[nodiscard]] Result<std::vector<store::Newest>> newest_to_export(registry::Registry& registry, const Paths& paths,
                                                                   const store::StoreKey& key, WallTime now);
 
@@ -40,8 +40,8 @@ struct Testimony {
   std::vector<std::string> silent;  // remotes that could not be asked, and why
   [[nodiscard]] const Witness* newer_than(const store::CopyRecord& shown) const;  // the newest; nullptr: none
 };
-// Of the job of that checkpoint, and of others of its name. Every remote but `from` is listed, and what it has of them
-// is read: a record that does not open under the key is nobody's word.
+// Covers the job of that checkpoint, and others of its name. Every remote but `from` is listed, and its records of them
+// are read: a record that does not open under the key is nobody's word.
 [[nodiscard]] Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths,
                                               const store::StoreKey& key, const std::string& from,
                                               const store::CopyRecord& shown, os::Clock& clock);

@@ -27,7 +27,7 @@ struct RemoteUrl {
 [[nodiscard]] Result<RemoteUrl> parse_remote_url(std::string_view url);
 [[nodiscard]] std::string to_text(const RemoteUrl& url);
 
-// What a remote is lost with: two of the same are not independent.
+// Returns the failure domain of a remote: two remotes in one are not independent.
 [[nodiscard]] std::string failure_domain_of(const registry::Remote& remote);
 
 // Each with where it is and whose: of ssh:// what its provider is registered with.
@@ -48,7 +48,7 @@ struct RemoteAccess {
 // Names of remotes that lie on this provider.
 [[nodiscard]] Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const HostName& provider);
 
-// Those that have a copy of this checkpoint, nearest first.
+// Returns the remotes that have a copy of this checkpoint, nearest first.
 [[nodiscard]] Result<std::vector<RemoteAccess>> remotes_with(registry::Registry& registry, const JobId& job,
                                                             CheckpointSeq seq);
 

@@ -107,7 +107,7 @@ Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Cl
 
 namespace {
 
-// What the daemon does beside following jobs, on real hosts only: links and GPUs are measured, inventories taken anew.
+// The daemon's work besides following jobs, on real hosts only: links and GPUs are measured, inventories taken anew.
 class HostCare : public FleetListener {
  public:
   HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller,

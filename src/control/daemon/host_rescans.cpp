@@ -24,7 +24,7 @@ void HostRescans::connected(const FleetHost& host, const wire::AgentHello& hello
       if (!*found) return report(found->error(), "while taking the inventory of " + name.value + " anew");
       const auto kept = keep_examined(registry_, (*found)->provider, clock_.wall());
       if (!kept) return report(kept.error(), "while recording the inventory of " + name.value);
-      // What we write ourselves is not read again: without this, each new connection would look like a new start.
+      // Our own writes are not read again: without this, each new connection would look like a new start.
       fleet_.inventory_changed(name, (*found)->provider.inventory);
     });
   });

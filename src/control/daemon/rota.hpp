@@ -17,7 +17,7 @@ namespace gridctl::control {
 class Rota {
  public:
   explicit Rota(os::Clock& clock) : clock_(clock) {}
-  // Of the same concerns each time.
+  // Ticks the concerns; they are the same each time.
   void tick(BootTime now, const std::vector<std::unique_ptr<Concern>>& concerns) {
     due_.resize(concerns.size());
     for (std::size_t i = 0; i < concerns.size(); ++i) {

@@ -180,7 +180,7 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   tell([&](FleetListener& one) { one.polled(host, reply); });
 }
 
-// What is leased there; jobs that wait are asked for when something was given back.
+// Notes the leases there; waiting jobs are asked for when a resource was given back.
 void Fleet::note_capacity(FleetHost& host, const wire::PollReply& reply) {
   host.boot_id = reply.boot_id;
   if (std::exchange(host.missed, false)) capacity_freed();

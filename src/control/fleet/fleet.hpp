@@ -19,7 +19,7 @@
 
 namespace gridctl::control {
 
-// What our jobs want of one host.
+// The demands of our jobs on one host.
 struct HostUse {
   std::vector<HostMonitor::Want> wants;  // attempts to ask for and to renew
   std::optional<Duration> patience;      // the shortest `lost_after` of the jobs there
@@ -57,7 +57,7 @@ struct FleetHost {
   [[nodiscard]] bool is_up() const { return monitor->is_up(); }
 };
 
-// Who wants to hear of hosts. Called from the loop.
+// The interface of listeners to hosts. Called from the loop.
 class FleetListener {
  public:
   virtual ~FleetListener() = default;
@@ -82,7 +82,7 @@ class Fleet {
   [[nodiscard]] bool refresh();
   void load_standings();
   void tick(BootTime now);
-  // What jobs want of their hosts from now on, by name; a host that is not named is wanted by none.
+  // Sets the demands of jobs on their hosts from now on, by name; a host that is not named is wanted by none.
   void set_use(std::map<std::string, HostUse> use, Duration heartbeat);
   void save_news();  // also at the end of the daemon: what was observed must not be lost
 

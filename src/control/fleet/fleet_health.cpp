@@ -14,7 +14,7 @@ constexpr int k_health_tries = 4;                              // then it is loo
 constexpr Duration k_health_saved = std::chrono::minutes{10};  // what did not change is written no more often
 constexpr std::int64_t k_ms = 1'000'000;
 
-// What makes a standing worth writing: not the counts that move with each look.
+// A change of these makes a standing worth writing: the counts that move with each look do not.
 bool same_in_substance(const sched::HostStanding& a, const sched::HostStanding& b) {
   if (a.busy != b.busy || a.boot_id != b.boot_id || a.units.size() != b.units.size()) return false;
   return std::equal(a.units.begin(), a.units.end(), b.units.begin(), [](const auto& one, const auto& other) {

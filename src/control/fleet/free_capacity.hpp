@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is free at each host now: what it has, less what jobs of ours hold or were promised, less what its ledger tells
-// of everybody else. Pure.
+// The free capacity of each host now: its resources, less those that our jobs hold or were promised, less those of
+// everybody else in its ledger. Pure.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct NamedMachine {
 };
 // Proven: the same machine id and the same run of its kernel. Cloned images share the former, never the latter.
 [[nodiscard]] bool is_same_machine(const NamedMachine& a, const NamedMachine& b);
-// The same machine behind the same SSH server: two names of one provider, to be drained together. Containers with
+// True for one machine behind one SSH server: two names of one provider, to be drained together. Containers with
 // servers of their own share a machine, not a fate.
 [[nodiscard]] bool is_same_provider(const NamedMachine& a, const NamedMachine& b);
 
@@ -33,14 +33,14 @@ struct HostNow : NamedMachine {
   bool full = false;                                   // it has just refused for want of room
   bool reachable = true;
 };
-// What a job of ours holds or was promised.
+// The resources that a job of ours holds or was promised.
 struct Claim {
   JobId job;
   Epoch epoch;                          // 0: a promise
   const job::Member* member = nullptr;  // nullptr: it holds nothing any more, whatever the host told before
 };
-// What is free at each host now. Names of one machine share its room; what the ledger tells of our own current
-// attempts is not counted twice.
+// Returns the free capacity of each host now. Names of one machine share its capacity; our own current attempts in the
+// ledger are not counted twice.
 [[nodiscard]] std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts,
                                                       const std::vector<Claim>& claims);
 

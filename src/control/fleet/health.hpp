@@ -22,7 +22,7 @@ namespace gridctl::control {
 
 // How often each host is asked. nvidia-smi -q takes a second of a core on a large host: once a minute is 2 %.
 inline constexpr Duration k_health_every = std::chrono::minutes{1};
-// The same, or what GRIDCTL_HEALTH_EVERY says ("off": never).
+// Returns the default period, or the value of GRIDCTL_HEALTH_EVERY ("off": never).
 [[nodiscard]] Duration health_period();
 // The look before a start: GPUs are looked at anew, for a stranger may have come a second ago; tools that hang end it
 // after their own deadline. Where no GPU is asked for, a report of the sweep's will do, and is hardly waited for.
@@ -44,8 +44,8 @@ struct HealthContext {
 // alone: either may be wrong. By host name.
 [[nodiscard]] std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_t>& offsets,
                                                        const std::string& host);
-// What hosts said of their wall clocks, kept against our clock since boot, which nobody sets: when ours is set, what
-// was heard before the step still counts.
+// The wall clocks of hosts, kept against our clock since boot, which nobody sets: when ours is set, readings from
+// before the step still count.
 class HostClocks {
  public:
   // `ahead_ms`: of ours, when ours showed `wall` and `boot`.
@@ -72,9 +72,9 @@ struct Unfit {
 [[nodiscard]] std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const Inventory& inventory,
                                                   const std::vector<std::string>& gpu_uuids);
 
-// What the registry keeps. An unreadable standing is none.
+// Loads the standing from the registry. An unreadable standing is none.
 [[nodiscard]] Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name);
-// Of all hosts that were looked at, by name.
+// Loads the standings of all hosts that were looked at, by name.
 [[nodiscard]] Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobRecords& registry);
 [[nodiscard]] Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name);
 [[nodiscard]] Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
@@ -103,7 +103,7 @@ struct CheckedHealth {
 [[nodiscard]] Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider,
                                                  const Paths& paths, const ControllerId& controller, BootTime deadline,
                                                  os::Clock& clock);
-// The same without judging: for looking at many hosts at once.
+// A report without a judgement: for looking at many hosts at once.
 struct SeenHealth {
   wire::HealthReport report;
   std::int64_t clock_offset_ms = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lines of a health report are signs of.
+// Meaning of the lines of a health report.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -141,7 +141,7 @@ class Reader {
       const bool same_boot = before_.boot_id == report_.boot_id && known != before_.uncorrected.end();
       const std::uint64_t former = same_boot ? known->second : 0;
       if (*gpu.ecc_uncorrected <= former) continue;
-      // What was there when we came may be weeks old, and the driver says so if it wants a reset.
+      // Errors from before our first look may be weeks old, and the driver says so if it wants a reset.
       happened({unit}, same_boot ? Weight::bad : Weight::note, "ecc_uncorrected", 0,
                std::to_string(*gpu.ecc_uncorrected - former) + " uncorrectable memory errors" +
                    (same_boot ? "" : " since the driver was loaded"));

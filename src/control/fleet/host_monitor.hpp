@@ -33,14 +33,14 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::HealthReply&, Duration took)> told_health;  // may be empty
     std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
-  // What is left to an attempt, by our boot clock; it is told as of the host's time that is echoed.
+  // The remaining limits of an attempt, by our boot clock; the host receives them as of its echoed time.
   struct AttemptLimits {
     std::optional<BootTime> run_until{};
     std::string run_limit{};
     std::optional<BootTime> time_until{};
     bool operator==(const AttemptLimits&) const = default;
   };
-  // What to renew and ask for, with each job's own lease.
+  // The renewals and questions, with each job's own lease.
   struct Want {
     wire::PollRequest::Want attempt;
     Duration lease{};
@@ -53,7 +53,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void set_wants(std::vector<Want> wants, Duration heartbeat);
   // At most one at a time is under way; false when one is.
   bool request_log(const wire::LogRequest& request);
-  // The same for the host's health; also false when its agent knows none.
+  // Requests the host's health; false also when its agent knows none.
   bool request_health(const wire::HealthRequest& request);
   void tick(BootTime now, bool others_answer);
   // It has answered over another connection then.
@@ -86,7 +86,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame, BootTime sent);
   void send_ping(BootTime now);
-  // Of what it has just said: makes it as old as it is.
+  // Corrects the times of the reply that has just come by its own age.
   void heard_time(wire::PollReply& reply);
   void on_pong(const wire::Frame& frame);
   void drop(const Error& error);

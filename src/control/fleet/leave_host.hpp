@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gridctl has put on a host goes again: gridctl-agent(7), FILES ON THE HOST.
+// Removes everything that gridctl has put on a host: gridctl-agent(7), FILES ON THE HOST.
 #pragma once
 
 #include <cstdint>

@@ -121,7 +121,7 @@ Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const En
     if (!same) return changed_key(target, pins, keys, accept);
     return keys;
   }
-  // Who trusts it by ssh trusts it here: known_hosts, or a certificate of an authority named there.
+  // A host that ssh trusts is trusted here: known_hosts, or a certificate of an authority named there.
   if (const auto known = ssh::key_known_to_user(target, deadline, clock))
     if (const ssh::HostKey* key = find_key(keys, *known)) {
       TRY(ssh::pin(target, {key, 1}));

@@ -150,7 +150,7 @@ void ReliabilityLog::on_step(const job::State& before, const job::Step& step) {
   }
 }
 
-// What one host has just started or finished, others could not: that was their fault, not the job's.
+// A job that one host has just started or finished failed on others by their fault, not by the job's.
 void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName& good, bool finished) {
   if (state.start_failures_in_row == 0 && state.failures.empty()) return;
   const Result<std::vector<registry::AttemptRecord>> attempts = registry_.attempts(state.id);
@@ -184,7 +184,7 @@ void ReliabilityLog::tick(BootTime now) {
     if (entry.second.open && now >= entry.second.save_due) due.push_back(&entry);
   const bool judges = now >= next_judgement_;
   if (due.empty() && !judges) return;
-  // Of hundreds of hosts at once: one transaction, for each costs a synced file.
+  // Hundreds of hosts are written in one transaction, for each costs a synced file.
   report(registry_.together([&]() -> Result<void> {
     for (auto* entry : due) {
       entry->second.save_due = now + k_save_pause;

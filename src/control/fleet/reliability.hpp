@@ -79,8 +79,8 @@ class ReliabilityLog {
   BootTime next_judgement_{};
 };
 
-// What stands in the registry of one GPU of a host, for commands that run without a daemon: it was watched as long as
-// the host was, and the host's own failures are not its.
+// Returns the record of one GPU of a host from the registry, for commands that run without a daemon: it was watched as
+// long as the host was, and the host's own failures are not its.
 [[nodiscard]] sched::Reliability reliability_of_gpu(const std::string& uuid,
                                                     const std::vector<registry::HostSpan>& spans, WallTime now);
 

@@ -18,8 +18,8 @@ struct InventoryChange {
   bool operator==(const InventoryChange&) const = default;
 };
 
-// What a person wants to hear of: parts that came or went and facts that changed, not what changes by itself (clocks,
-// free space, temperatures). Facts that an older agent did not know are no change.
+// Returns the changes that interest a person: parts that came or went and facts that changed, not facts that change on
+// their own (clocks, free space, temperatures). Facts that an older agent did not know are no change.
 [[nodiscard]] std::vector<InventoryChange> inventory_changes(const Inventory& before, const Inventory& after);
 // "gpu GPU-1a… pcie.width: 16 -> 8; 2 more"
 [[nodiscard]] std::string summary(std::span<const InventoryChange> changes);
@@ -31,7 +31,7 @@ struct InventoryChange {
 [[nodiscard]] Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
                                                                  const registry::Provider& found, WallTime now);
 
-// What the owner said of it and the machine shows otherwise, one line each.
+// Returns the contradictions between the owner's statements and the machine, one line each.
 [[nodiscard]] std::vector<std::string> contradictions(const registry::Provider& provider);
 
 }  // namespace gridctl::control

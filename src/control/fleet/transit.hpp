@@ -10,8 +10,8 @@
 
 namespace gridctl::control {
 
-// Of one connection. By the difference of two boot clocks: the least that was ever seen stands for no time at all, and
-// may grow as clocks drift apart (0.05 %).
+// The delays of one connection, by the difference of two boot clocks: the least one ever seen stands for no delay at
+// all, and may grow as clocks drift apart (0.05 %).
 class Transit {
  public:
   // `sent` by the host's boot clock, `got` by ours. Never more than the age of the connection, whatever the host says.

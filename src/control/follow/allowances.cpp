@@ -65,7 +65,7 @@ std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
   return world_.clock.boot() + hours(static_cast<double>(left_ms) / 3.6e6);
 }
 
-// What one job of a month's budget may use, when all that run share what is left.
+// Returns the share of a month's budget that one job may use, when all running jobs divide the rest.
 Duration Allowances::slice_from(const BudgetNow& budget, const TrackedJob& job) {
   const BootTime now = world_.clock.boot();
   const double price = job.state().price_per_hour();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hosts are told of the limits of the jobs that they run, so that those hold with nobody watching. Loop thread
+// The limits that hosts receive for the jobs that they run, so that the limits hold with nobody watching. Loop thread
 // only.
 #pragma once
 
@@ -26,7 +26,7 @@ class Allowances {
     std::optional<BootTime> time_until;
   };
   [[nodiscard]] std::optional<AtStart> at_start(const TrackedJob& job);
-  // Of an attempt that runs. nullopt: its host goes on with what it was told.
+  // Limits of a running attempt. nullopt: its host keeps the limits that it has.
   [[nodiscard]] std::optional<HostMonitor::AttemptLimits> running(const TrackedJob& job);
   // A host has told of the current attempt of this job, and what is left to it of running.
   void reported(const TrackedJob& job, std::optional<Duration> left);

@@ -19,7 +19,7 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   return wanted;
 }
 
-// What fails is tried again at the next time that is due: nothing waits for it.
+// A failure is retried at the next time that is due: nothing waits for it.
 void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status) {
   const job::OutputSync sync = job::outputs_while_running(job.spec().outputs);
   const job::Attempt* attempt = job.state().attempt();

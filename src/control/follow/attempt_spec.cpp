@@ -77,7 +77,7 @@ void add_skypilot(std::map<std::string, std::string>& env, const AttemptFacts& f
   env["SKYPILOT_NUM_GPUS_PER_NODE"] = env["GRIDCTL_GPUS_PER_NODE"];
 }
 
-// What the job's launcher would set, if it has one.
+// Sets the variables that the job's launcher would set, if it has one.
 void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
   job::RankPlace place;
   place.run_id = facts.job.id.value;
@@ -89,7 +89,8 @@ void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& f
   for (auto& [name, value] : job::launcher_environment(facts.job.spec.launcher, place)) env[name] = value;
 }
 
-// What runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among the inputs.
+// Returns the form that runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among
+// the inputs.
 job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
   const job::Variant* variant = job::variant_for(spec, vendor);
   if (variant != nullptr) return *variant;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hosts say of attempts, and what their silence means.
+// The reports of hosts on attempts, and the meaning of their silence.
 #include "control/follow/attempts.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void Attempts::found(const TrackedJob& job) {
   const Result<std::vector<registry::Checkpoint>> list = world_.records.checkpoints(job.id());
   if (!list) report(list.error(), "while reading checkpoints");
   const job::Attempt* attempt = job.state().attempt();
-  // Of a gang's checkpoint no member's own number is kept: its newest part is fetched once more.
+  // A gang's checkpoint keeps no member's own number: its newest part is fetched once more.
   if (list)
     for (const registry::Checkpoint& one : *list) {
       const bool alone = attempt != nullptr && attempt->epoch == one.epoch && !attempt->is_gang();
@@ -322,7 +322,7 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
     report(committed.error(), "while committing a checkpoint of job " + job.id().value);
     return false;
   }
-  // Also what an earlier try has committed without our being told.
+  // An earlier try may have committed it without an answer.
   if (!(committed->step.state == job.state())) book_.adopt(job, committed->step.state);
   note_left_out(job, epoch, pulled);
   prune(job);

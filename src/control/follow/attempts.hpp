@@ -22,7 +22,7 @@
 
 namespace gridctl::control {
 
-// What attempts ask of who places jobs.
+// The interface through which attempts ask for placement.
 class Pacer {
  public:
   virtual ~Pacer() = default;
@@ -46,7 +46,7 @@ class Attempts : public JobListener, public FleetListener {
   void try_later(const JobId& id, const std::string& name, Duration pause);
   // The host's number of the newest checkpoint of the current attempt that it has told of or that is here.
   [[nodiscard]] std::uint64_t newest_there(const TrackedJob& job) const;
-  // What the host is to do from now on (lease, pace): told with the next poll.
+  // Sends the host its next orders (lease, pace) with the next poll.
   void renew_soon();
   // Whether each of its members has been heard of since we began: until then nobody knows what it has used meanwhile.
   [[nodiscard]] bool is_counted(const TrackedJob& job) const;

@@ -14,7 +14,7 @@
 
 namespace gridctl::control {
 
-// What the scheduler is asked for a job. Concerns shape it before it is asked.
+// The question to the scheduler for a job. Concerns shape it before it is asked.
 struct Question {
   job::Spec spec;                       // a copy: what it asks for may be narrowed
   std::vector<sched::HostFacts> hosts;  // all, with what is free there

@@ -11,7 +11,7 @@
 
 namespace gridctl::control {
 
-// What attempts may still use up, by key. A slice counts as held until the host has said that it holds less.
+// The amounts that attempts may still use up, by key. A slice counts as held until the host reports that it holds less.
 class Dealing {
  public:
   struct Slice {

@@ -17,7 +17,8 @@ namespace gridctl::control {
 // members, by rank.
 [[nodiscard]] sched::BackendChoice gang_backend(const job::Spec& spec, const job::Attempt& attempt,
                                                 const std::vector<registry::Provider>& hosts);
-// What the member with this rank is told by its inventory (sched::backend_environment); empty for an attempt on one host.
+// Returns the variables that the member with this rank gets by its inventory (sched::backend_environment); empty for an
+// attempt on one host.
 [[nodiscard]] std::map<std::string, std::string> gang_variables(const job::Spec& spec, const job::Attempt& attempt,
                                                                 const std::vector<registry::Provider>& hosts,
                                                                 std::size_t rank);

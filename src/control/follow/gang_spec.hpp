@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each host of an attempt is told of the others. Pure.
+// The description of the other members that each host of an attempt receives. Pure.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct GangFacts {
   Digest token;                      // drawn for this epoch
 };
 
-// What the host at this position among them is told; nullopt for a job that is one process on one host. `run`: the
+// Returns the description for the host at this position; nullopt for a job that is one process on one host. `run`: the
 // command of the variant that runs there.
 [[nodiscard]] std::optional<wire::Gang> gang_of(const job::Spec& spec, const std::string& run, const GangFacts& facts,
                                                 std::size_t position);

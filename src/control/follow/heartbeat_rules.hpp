@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host's word, and its silence, mean for a job. Pure: the controller and the simulator ask it.
+// Meaning of a host's report, and of its silence, for a job. Pure: the controller and the simulator ask it.
 #pragma once
 
 #include <cstdint>

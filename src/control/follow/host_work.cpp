@@ -79,7 +79,7 @@ Result<void> push_checkpoint(const MemberWork& work, const BulkLink& link, const
   return {};
 }
 
-// What is damaged here is sent whole: only that path heals it.
+// Damaged checkpoints are sent as a whole: only that path heals them.
 std::optional<OwnPart> part_for(const MemberWork& work, const LaunchOrder& order) {
   const std::optional<wire::Gang>& gang = order.spec.gang;
   if (!order.own_part || !order.spec.restore || !gang) return std::nullopt;
@@ -122,7 +122,7 @@ Request limited(Request question, const LaunchOrder& order, BootTime now) {
   return question;
 }
 
-// What the host lacks is sent, then it is asked to prepare; or it shows that it cannot be started there.
+// Sends the files that the host lacks, then asks it to prepare; or finds that the attempt cannot be started there.
 LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
                               const std::optional<OwnPart>& part, LaunchTalk& talk, LaunchResult& told) {
   if (order.doubt.kind == LaunchDoubt::Kind::refused) return talk.first();

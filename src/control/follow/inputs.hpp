@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job brings along (working directory, mounts, image archive), stored as trees when it is submitted.
+// The inputs of a job (working directory, mounts, image archive), stored as trees when it is submitted.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ImportedInputs {
 // Reads everything into the store and seals it. Errors name the path that could not be read.
 [[nodiscard]] Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store);
 
-// What import_inputs would read, by names and sizes alone: nothing is opened.
+// The files that import_inputs would read, by names and sizes alone: nothing is opened.
 struct InputListing {
   struct File {
     std::string path;  // in the directory; foreign text

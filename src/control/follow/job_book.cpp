@@ -10,7 +10,7 @@ namespace gridctl::control {
 
 namespace {
 
-// What is damaged or gone stays so, and must hold nobody else up.
+// A damaged or missing record stays so, and must hold nobody else up.
 bool is_worth_retrying(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
 
 }  // namespace
@@ -42,7 +42,7 @@ void JobBook::each_placed(const std::function<void(TrackedJob&)>& visit) {
 }
 
 namespace {
-// What a host or a job said in it.
+// Masks the words of a host or a job in the event.
 template <class Mask>
 void mask_words(job::Event& event, const Mask& mask) {
   if (auto* ended = std::get_if<job::AttemptEnded>(&event)) mask(ended->end.detail);

@@ -39,7 +39,7 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:
-  // Of a job without secrets, and of one whose secrets were removed before we began: empty.
+  // Empty for a job without secrets, and for one whose secrets were removed before this process began.
   [[nodiscard]] Result<std::shared_ptr<const Masks>> masks_of(const JobId& job);
 
   struct Known {
@@ -51,7 +51,7 @@ class JobFiles : public JobFolders {
   os::Mutex mutex_;
   Masks of_all_ GRIDCTL_GUARDED_BY(mutex_);  // of every value that was read
   bool knows_all_ GRIDCTL_GUARDED_BY(mutex_) = false;
-  // Of jobs with secrets; they stay masked when the job has ended.
+  // Masks of jobs with secrets; they stay when the job has ended.
   std::map<JobId, Known> known_ GRIDCTL_GUARDED_BY(mutex_);
 };
 

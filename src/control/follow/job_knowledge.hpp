@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the registry knows of a job that bears on where it runs best: what has to be sent, what its checkpoints cost,
-// how much of it is left and until when.
+// The facts about a job that bear on where it runs best: the files to send, the cost of its checkpoints, the work that
+// is left and its deadline.
 #pragma once
 
 #include <optional>

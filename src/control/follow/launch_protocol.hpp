@@ -64,7 +64,7 @@ struct LaunchDoubt {
   std::string why;   // of the refusal
   bool disk_full = false;
 };
-// What follows from a try.
+// The consequence of a try.
 enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
 // A host that answers, but cannot even promise (its disk is full), is given up `lost_after` the last START: in wait
 // mode no lease of that START can be left then. A silent one is Silence's to judge.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person reads in a text, whatever programs did to it on its way: a quoted, escaped, wrapped or coloured value is
-// still that value. Masks compare this reading of a text with this reading of a secret. Pure.
+// The reading of a text by a person, however programs changed it on its way: a quoted, escaped, wrapped or coloured
+// value is still that value. Masks compare this reading of a text with this reading of a secret. Pure.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a twi
 
 inline constexpr std::string_view k_limit_scale = "scaled_down";    // why a replica was stopped: fewer will do
 
-// Of a job's file, what has to be watched while it runs.
+// The limits in a job's file that have to be watched while it runs.
 struct JobLimits {
   std::optional<double> budget;     // USD
   std::optional<Duration> most;     // running time of all attempts together
@@ -30,7 +30,8 @@ struct JobLimits {
 };
 [[nodiscard]] JobLimits limits_of(const job::Spec& spec, WallTime submitted_at);
 
-// What a job has used, by times since boot: the registry counts by the wall clock, which may be set while it runs.
+// The used amounts of a job, by times since boot: the registry counts by the wall clock, which may be set while it
+// runs.
 class SpendMeter {
  public:
   using Ask = std::function<Result<registry::Spent>(WallTime until)>;

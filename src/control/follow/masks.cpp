@@ -17,7 +17,8 @@ constexpr std::size_t k_held_looks = 4096;           // characters that are comp
 constexpr std::size_t k_between_ranks = 128 * 1024;  // bytes of other ranks between two parts of a secret
 constexpr std::size_t k_encoded_least = 10;          // characters of base64 that no other text has by chance
 
-// What base64 makes of the value behind 0, 1 or 2 other bytes, without the characters that neighbours have a part in.
+// Returns the base64 text of the value behind 0, 1 or 2 other bytes, without the characters that neighbours have a part
+// in.
 std::string encoded_behind(std::size_t before, const std::string& value) {
   const std::string whole = ssh::encode_base64(std::string(before, '\0') + value, false);
   const std::size_t from = before == 0 ? 0 : before + 1;
@@ -69,7 +70,7 @@ Legible as_it_is(std::string_view text) {
   return reading;
 }
 
-// Also what lies between its characters, unless that is the end of a line and what stands before the next one.
+// Covers the text between the characters, too, unless that is the end of a line and the beginning of the next one.
 void put_stars(std::string& text, const Legible& reading, std::size_t at, std::size_t size) {
   for (std::size_t i = at; i < at + size; ++i) {
     std::size_t from = reading.spans[i].from;

@@ -51,11 +51,11 @@ class Masks {
   // Each byte of a secret becomes a '*', but for line breaks: offsets stay those of the host, so that a secret that is
   // cut by two pieces is masked in the first one, too.
   void mask(std::string& text) const;
-  // The same for a text that somebody may have cut: also six or more characters of a secret at either end.
+  // Masks a text that somebody may have cut: also six or more characters of a secret at either end.
   void mask_cut(std::string& text) const;
   // Bytes at the end of the text that may be the beginning of a secret.
   [[nodiscard]] std::size_t held(std::string_view text) const;
-  // What ends within the first so many bytes of a piece of a log may have begun before it.
+  // A secret that ends within the first so many bytes of a piece of a log may have begun before it.
   [[nodiscard]] std::size_t reach() const;
   [[nodiscard]] bool empty() const { return exact_.longest() == 0; }
 

@@ -21,9 +21,9 @@ struct MoveFacts {
   bool answers = false;            // the hosts do: only then can an attempt there be stopped
   Duration patience{};             // how long the next checkpoint is waited for
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
-  // What the scheduler says now, with what other jobs on their way were promised taken away.
+  // The scheduler's present decision, without the promises made to other jobs on their way.
   sched::Decision decision;
-  // Of a job on several hosts, instead: what all of them would be.
+  // The decision for a job on several hosts, instead: all of its members.
   std::optional<sched::GangDecision> gang{};
   sched::GangWish wish{};
   [[nodiscard]] bool possible() const { return gang ? gang->plan.has_value() : decision.placement.has_value(); }
@@ -31,7 +31,7 @@ struct MoveFacts {
 
 // Does this job need to be judged at all? (Asking the scheduler is not free.)
 [[nodiscard]] bool may_move(const job::State& state, bool drained);
-// What is to happen next, if anything.
+// Returns the next event, if any.
 [[nodiscard]] std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& facts, WallTime now);
 // Lines for `job explain`, while it is to move.
 [[nodiscard]] std::vector<std::string> explain_move(const job::State& state, const MoveFacts& facts);

@@ -67,7 +67,7 @@ Progress progress_of(const registry::Job& job, const std::vector<registry::Attem
   }
   if (job.spec.workload.work) progress.total = sched::task_of(job.spec).work;
   const std::optional<double> share = told_share(state, checkpoints);
-  // What was measured corrects what was declared.
+  // Measured values correct declared ones.
   if (share && *share >= k_share_min && progress.saved > 0) progress.total = progress.saved / *share;
   else if (share && progress.total) progress.saved = *share * *progress.total;
   return progress;

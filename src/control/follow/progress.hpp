@@ -13,7 +13,7 @@ namespace gridctl::control {
 
 inline constexpr const char* k_progress_metric = "progress";  // the share of its work that is done, 0..1
 
-// Of what it has of the host: a job with variants that got no GPUs does their work on cores.
+// Returns the speed with the job's share of the host: a job with variants that got no GPUs works on cores.
 [[nodiscard]] double speed_with(const job::Spec& spec, const sched::HostFacts& host,
                                 const std::vector<const Gpu*>& gpus, double cpus);
 
@@ -23,7 +23,7 @@ struct Progress {
   double saved = 0;             // in the newest checkpoint
   double unsaved = 0;           // since then, where it runs
 };
-// Of attempts that have ended, all the time that was not lost counts as saved. `checkpoints`: those that are kept.
+// For ended attempts, all time that was not lost counts as saved. `checkpoints`: the kept ones.
 [[nodiscard]] Progress progress_of(const registry::Job& job, const std::vector<registry::AttemptRecord>& attempts,
                                    const std::vector<registry::Checkpoint>& checkpoints,
                                    const std::vector<sched::HostFacts>& hosts, WallTime now);

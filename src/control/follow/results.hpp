@@ -44,7 +44,7 @@ struct GatheredResults {
 // Names of files are a program's words: none is stored or shown with a secret of the job.
 void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply);
 
-// What is wanted of an attempt that has ended.
+// Returns the outputs that are wanted of an ended attempt.
 [[nodiscard]] ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
                                           const std::optional<registry::Results>& before);
 // The outputs could not be fetched, and stay on their host for a while: for `job pull`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job's checkpoints have cost so far. Pure.
+// The cost of a job's checkpoints so far. Pure.
 #pragma once
 
 #include <vector>

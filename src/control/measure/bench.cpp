@@ -93,7 +93,7 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
     }
 }
 
-// What programs of nobody we know hold of a GPU. Where this user cannot see them: what is in use beyond a driver's
+// Returns the GPU memory that unknown programs hold. Where this user cannot see them: the used memory beyond a driver's
 // share.
 std::uint64_t foreign_on(const Gpu& gpu, const wire::HealthReport& report) {
   for (const wire::GpuHealth& seen : report.gpus) {

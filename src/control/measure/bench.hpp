@@ -86,7 +86,7 @@ struct BenchTalk {
 // Errors are the link's. What a host cannot or will not do is in the report. `before`: the last report, for trends.
 [[nodiscard]] Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, const BenchOptions& options,
                                         const std::optional<BenchReport>& before);
-// The same over connections of its own.
+// Runs the benchmark over connections of its own.
 [[nodiscard]] Result<BenchReport> bench_host(const HostAccess& place, const BenchOptions& options,
                                              const std::optional<BenchReport>& before);
 

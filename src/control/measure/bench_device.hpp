@@ -25,7 +25,7 @@ class BenchConversation {
   bool broken_ = false;
 };
 
-// What the driver of the host shows, and which GPU of the inventory it belongs to.
+// A device as the driver of the host shows it, and the GPU of the inventory that it is.
 struct BenchTarget {
   // Another device of the same backend.
   struct Neighbour {

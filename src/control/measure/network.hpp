@@ -59,7 +59,7 @@ struct PortProof {
 [[nodiscard]] Result<wire::ReachReply> measure_landmarks(const HostAccess& place,
                                                          const std::vector<wire::ReachRequest::Target>& targets);
 
-// Those addresses of a listening host that another one may be sent to: the ones we reach it by ourselves, first, and
+// Returns the addresses of a listening host that another one may be sent to: first the ones at which we reach it, and
 // private ones that it says it has. A public address on its word alone could be somebody else's.
 [[nodiscard]] std::vector<std::string> usable_addresses(const std::vector<std::string>& ours,
                                                         const std::vector<std::string>& claimed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the registry's links: read, derive, schedule.
+// Conclusions from the registry's links: read, derive, schedule.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -76,7 +76,8 @@ std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLin
 }
 
 namespace {
-// Of these hosts alone. The answer about a host depends on hosts of its declared site, and on nothing else.
+// Builds the picture of these hosts alone. The answer about a host depends on hosts of its declared site, and on
+// nothing else.
 Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& paths,
                                   std::vector<registry::Provider> providers) {
   NetworkPicture picture;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured of links, into the registry, and what follows from it: sites, islands, countries, contradictions.
+// Writes measured links into the registry, and their consequences: sites, islands, countries, contradictions.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace gridctl::control {
 
-// Of a measurement; one that a clock set back puts into the future is of now.
+// Returns the age of a measurement; one that a clock set back puts into the future is of now.
 [[nodiscard]] inline Duration age_of(WallTime at, WallTime now) {
   return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)};
 }
 
-// Of one provider, for queries; what was not measured is absent. A host's own line is at least as fast as its best
-// link.
+// The figures of one provider, for queries; unmeasured ones are absent. A host's own line is at least as fast as its
+// best link.
 struct HostNetwork {
   std::optional<double> up_bits_per_second, down_bits_per_second;  // from the host, to it
   std::optional<Duration> latency;                                 // round trip from here
@@ -58,14 +58,15 @@ struct NetworkPicture {
 // Marks the hosts whose declared region cannot be true, for light itself is too slow.
 [[nodiscard]] Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 
-// What is due, given who answers. `asked`: by a person, who may spend more than the daemon does by itself.
+// Returns the due measurements among the hosts that answer. `asked`: by a person, who may spend more than the daemon
+// does.
 [[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
                                                             const std::function<bool(const std::string&)>& is_up,
                                                             bool asked = false);
-// What may still be moved today to measure this host's links, both directions together.
+// Returns the bytes that may still be moved today to measure this host's links, both directions together.
 [[nodiscard]] Result<std::uint64_t> measuring_bytes_left(registry::Registry& registry,
                                                          const registry::Provider& provider, WallTime now, bool asked);
-// Of the landmarks that hosts connect to themselves.
+// Returns the landmarks that hosts connect to directly.
 [[nodiscard]] std::vector<wire::ReachRequest::Target> reach_targets(const std::vector<LandmarkRow>& landmarks,
                                                                     os::Clock& clock);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the registry keeps of a host's network beyond the matrix of links, as the host report "network": round trips
-// from here, who can connect to it, what it said of landmarks, what was spent on measuring, the last verdicts.
+// The registry's record of a host's network beyond the matrix of links, as the host report "network": round trips from
+// here, who can connect to it, its reports on landmarks, the amount spent on measuring, the last verdicts.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ class NetworkWatch {
   os::Pool pool_{1};  // last: waits for the measurement, which refers to the others
 };
 
-// What the daemon does in an hour, now and in this thread: every due measurement that concerns `only` (all when empty).
+// The daemon's measurements of an hour, now and in this thread: every due one that concerns `only` (all when empty).
 // `told` hears of each before it begins and of its error afterwards.
 struct MeasureAll {
   std::string only;

@@ -116,7 +116,7 @@ Result<wire::Frame> BlockingLink::receive(BootTime deadline) {
 
 LoopLink::LoopLink(os::Loop& loop, os::Clock& clock, AgentSession session)
     : loop_(loop), clock_(clock), session_(std::move(session)), self_(std::make_shared<LoopLink*>(this)) {
-  // Also notices what no descriptor tells, e.g. the end of an ssh program on kernels without pidfd.
+  // Notices ends that no descriptor shows, e.g. of an ssh program on kernels without pidfd.
   heartbeat_ = loop_.every(k_heartbeat, [this] {
     session_.channel->keepalive(clock_.boot());
     turn();

@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view k_missing = "\nGRIDCTL-MISSING/1 ";
 constexpr std::string_view k_stored = "\nGRIDCTL-STORED/1 ";
 constexpr std::uint32_t k_hello_stream = 1;
-// Of a host that answers: each step has its own limit, so that one which hangs is told soon, and only the way of the
-// agent's bytes may take long, as long as they move.
+// The limits for a host that answers: each step has its own, so that a hang is reported soon, and only the transfer of
+// the agent's bytes may take long, as long as they move.
 constexpr Duration k_login_wait = std::chrono::seconds{20};
 constexpr Duration k_first_word = std::chrono::seconds{8};  // from the login, or the last noise, to our shell's answer
 constexpr Duration k_noise_wait = std::chrono::minutes{1};  // for all noise before that answer: it may not drip for ever
@@ -245,7 +245,7 @@ Result<void> store(const Connector& connector, const AgentImage& image, bool has
   const auto sent = send_image(*channel, compressed ? image.gzip : image.bytes, text, progress, deadline, clock);
   if (!sent && sent.error().code == Code::timed_out) return sent.error();
   channel->close_write();  // also after a failure: the host may have told why it stopped reading
-  // What sockets on the way still hold of it moves as fast as what went before.
+  // Bytes that sockets on the way still hold move as fast as those before.
   const Duration verdict = std::max<Duration>(k_verdict, (clock.boot() - began) * 2);
   const auto told = read_until(*channel, text, verdict, std::min(deadline, clock.boot() + verdict), clock,
                                [](std::string_view seen) { return line_after(seen, k_stored).has_value(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hosts may not fill of our disk.
+// The part of our disk that hosts may not fill.
 #pragma once
 
 #include <cstdint>

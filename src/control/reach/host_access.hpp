@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What blocking work needs to reach one host and to say how it went. A value: copies go to the threads of the pool.
+// The values that blocking work needs to reach one host and to report its result. A value: copies go to the threads of
+// the pool.
 #pragma once
 
 #include <memory>

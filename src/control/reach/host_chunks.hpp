@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host has had of chunks, and what it has cost us: as long as the daemon runs. For several threads.
+// The chunks that one host has had, and its cost to us: as long as the daemon runs. For several threads.
 #pragma once
 
 #include <cstdint>

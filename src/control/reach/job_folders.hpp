@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller keeps of a job as files beside the registry, as an interface: output and secrets.
+// The files that the controller keeps of a job beside the registry, as an interface: output and secrets.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ struct Paths {
   [[nodiscard]] os::Path chunk_store() const { return root / "store"; }
   [[nodiscard]] os::Path store_key() const { return root / "store.key"; }
   [[nodiscard]] os::Path newest() const { return root / "newest"; }  // checkpoints that were seen; copies/newest.hpp
-  // Of rank 0 when none is named: that of a job on one host.
+  // The log of rank 0 when none is named: that of a job on one host.
   [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt, int rank = 0) const {
     if (rank == k_metrics_rank)
       return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + ".metrics");
