@@ -9,7 +9,7 @@ namespace gridctl::cmd {
 extern const Command k_init, k_provider_register, k_provider_ls, k_provider_show, k_provider_links, k_provider_landmark,
     k_provider_check, k_provider_rescan, k_provider_bench, k_provider_drain, k_provider_undrain, k_provider_price, k_provider_set,
     k_provider_pause, k_provider_unpause, k_provider_rm, k_provider_shell;
-extern const Command k_job_submit, k_job_apply, k_job_ls, k_job_show, k_job_watch, k_job_logs, k_job_pull, k_job_events, k_job_explain,
+extern const Command k_job_submit, k_job_apply, k_job_ls, k_job_show, k_job_watch, k_job_logs, k_job_pull, k_job_events, k_job_explain, k_job_report,
     k_job_cancel, k_job_pause, k_job_resume, k_job_rerun, k_job_rm, k_job_prune, k_job_drill, k_job_exec, k_job_shell, k_job_cp, k_job_forward;
 extern const Command k_service_ls, k_service_show, k_service_url, k_service_logs, k_service_apply, k_service_stop;
 extern const Command k_checkpoint_ls, k_checkpoint_show, k_checkpoint_diff, k_checkpoint_pull, k_checkpoint_push,

@@ -5,11 +5,14 @@
 
 #include "base/text.hpp"
 #include "cmd/bag_output.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/log_printer.hpp"
+#include "control/copies/moving.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"
+#include "ui/width.hpp"
 
 namespace gridctl::cmd {
 
@@ -18,6 +21,7 @@ constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a los
 constexpr std::uint64_t k_tail_lines = 10;                    // of output shown by `watch` before what is new
 constexpr std::string_view k_last_output = "last_output";  // the event that repeats the end of the output
 constexpr std::size_t k_events_page = 200;                    // events read at once
+constexpr std::int64_t k_moving_ms = 10'000, k_moving_json_ms = 2'000;  // between two reports of a transfer
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
 // The block at the bottom of a terminal that is drawn anew when it changes.
@@ -77,8 +81,29 @@ class Watcher {
       (void)any;
       if (final) printer_.flush();
     }
+    show_moving();
     if (live_) TRY(draw(job));
     return final || context_->reader_gone();
+  }
+
+  // In the block of a terminal; else as a line from time to time.
+  void show_moving() {
+    moving_ = control::moving_now(context_->paths(), id_, context_->now());
+    if (moving_.empty() || (live_ && !options_.events_json)) return;
+    const WallTime now = context_->now();
+    if (now.ms - told_moving_.ms < (options_.events_json ? k_moving_json_ms : k_moving_ms)) return;
+    told_moving_ = now;
+    for (const control::Moving& one : moving_) {
+      if (options_.events_json) context_->print_line(progress_json(one));
+      else if (!options_.quiet) context_->note(control::in_words(one));
+    }
+  }
+
+  [[nodiscard]] std::string progress_json(const control::Moving& one) const {
+    return JsonObject()("kind", "progress")("job_id", id_.value)("at", format_rfc3339(context_->now()))("provider", one.host)(
+        "direction", one.up ? "up" : "down")("bytes", one.bytes)("bytes_total", one.of)("bytes_per_second",
+                                                                                      one.per_second())
+        .text();
   }
 
  private:
@@ -123,6 +148,7 @@ class Watcher {
       drawn_version_ = version_;
     }
     std::vector<std::string> lines = ui::job_block(view_, context_->now(), context_->columns_err(), context_->err_style);
+    for (const control::Moving& one : moving_) lines.push_back(ui::truncate("  " + control::in_words(one), context_->columns_err()));
     if (bag_) lines.push_back(bag_->progress());
     block_.draw(std::move(lines));
     return {};
@@ -137,6 +163,8 @@ class Watcher {
   LogReader reader_;
   std::optional<BagPrinter> bag_;
   bool live_;
+  std::vector<control::Moving> moving_;
+  WallTime told_moving_;
   ui::JobView view_;
   std::int64_t version_ = -1, drawn_version_ = -2;
   std::int64_t after_event_ = 0;

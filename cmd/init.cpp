@@ -131,7 +131,7 @@ Result<bool> drill(Context& context) {
   const os::Path file = context.paths().root / "first.yaml";
   TRY(os::write_file_atomically(file, k_counter));
   TRY_ASSIGN(const os::Path self, os::executable_path());
-  context.note("drill: a small job starts, and its host counts as lost...");
+  context.note("drill: starting a small job, then treating its host as lost...");
   os::RunOptions options;
   options.timeout = k_drill_wait;
   TRY_ASSIGN(const os::RunOutcome outcome,

@@ -167,7 +167,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const registry::Job now, registry.job(id));
   context.print_line(context.json ? ui::submitted_json(id, now.name, now.state)
-                                  : now.name + " (" + id.value + ") goes on");
+                                  : "resumed " + now.name + " (" + id.value + ")");
   return context.note("follow it: gridctl job watch " + id.value);
 }
 }  // namespace

@@ -37,7 +37,7 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
                    {.title = "REGION", .drop = 8},
                    {.title = "CLASS", .drop = 9},
                    {.title = "$/H", .right = true, .drop = 4},
-                   {.title = "FAILS IN", .drop = 6},
+                   {.title = "MTBF", .drop = 6},
                    {.title = "BENCH", .drop = 7},
                    {.title = "SEEN", .right = true, .drop = 3},
                    {.title = "ADDRESS", .whole = true}});

@@ -83,7 +83,7 @@ class Roll {
     TRY(put(spare));
     if (const Result<void> ready = wait_ready(spare); !ready) {
       TRY(end(spare, Duration{}));
-      return Error(ready.error()).with_context("the version that ran before goes on");
+      return Error(ready.error()).with_context("the earlier version keeps running");
     }
     context_.note("a first replica of the new version is ready");
     for (int number = version_.leader.spec.twins; number >= 1; --number)

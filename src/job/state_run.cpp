@@ -23,10 +23,10 @@ Duration between(WallTime from, WallTime to) {
   return std::chrono::milliseconds{std::max<std::int64_t>(to.ms - from.ms, 0)};
 }
 
-// ", sending its files took 1.2s"; nothing when no word was known.
+// " (sending its files: 1.2s)"; nothing when no word was known.
 std::string took(const Launching& launching, WallTime now) {
   if (launching.doing.empty()) return "";
-  return ", " + doing_in_words(launching.doing) + " took " + format_duration(between(launching.doing_since, now));
+  return " (" + doing_in_words(launching.doing) + ": " + format_duration(between(launching.doing_since, now)) + ")";
 }
 
 }  // namespace
@@ -254,7 +254,7 @@ void Stepper::operator()(const PayloadStarted& event) {
   forget_setback(s().setbacks, {}, Cause::host);
   record("attempt_started",
          "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->where() + ", " +
-             format_duration(between(launching->placed_at, at_)) + " after it was placed" + took(*launching, at_),
+             format_duration(between(launching->placed_at, at_)) + " after placement" + took(*launching, at_),
          event.epoch, attempt->lead().host);
   explain("running", "running on " + attempt->where());
   row(*attempt, "running", "");

@@ -78,9 +78,9 @@ int sureness_of(const Checkpoint& c) {
 }
 
 std::string describe(const Checkpoint& c) {
-  const std::string size = format_size(c.bytes) + " in " + std::to_string(c.files) + (c.files == 1 ? " file" : " files");
+  const std::string size = format_size(c.bytes) + ", " + std::to_string(c.files) + (c.files == 1 ? " file" : " files");
   if (c.as_left) return size + ", as the attempt left it" + (c.torn ? ", a file of it is torn" : "");
-  return size + ", whole by " + c.how + (c.provisional ? ", provisional" : "");
+  return size + ", recognised as complete (" + c.how + ")" + (c.provisional ? ", provisional" : "");
 }
 
 // Moves the head in the statement that tests the fence: a stale epoch changes no row.

@@ -81,8 +81,8 @@ std::string_view why_behind(const Candidate& c, const Candidate& best, job::Opti
   if (optimize != job::Optimize::time && mine.cost() > its.cost())
     return c.host->price_per_hour > best.host->price_per_hour ? "more expensive" : "more expensive in total";
   if (mine.takes() > its.takes()) return "slower to finish";
-  if (c.host->price_per_hour > best.host->price_per_hour) return "dearer";
-  return "equal, but later by name";
+  if (c.host->price_per_hour > best.host->price_per_hour) return "more expensive per hour";
+  return "equally good, but later alphabetically";
 }
 
 std::string runner_reason(const Candidate& c, const Candidate& best, const job::Spec& spec, const JobKnowledge& known) {
@@ -171,9 +171,8 @@ Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowl
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
     return {1, "if it dies, the job starts over: it takes no checkpoints"};
   if (!known.task.resumes && !known.drilled)
-    return {1, (others == 0 ? std::string("if it dies, the job waits for another host and starts over")
-                            : "if it dies, the job starts over on " + where) +
-                   ", until gridctl has seen a checkpoint of it"};
+    return {1, "no checkpoint yet, so the job would " +
+                   (others == 0 ? std::string("wait for another host and start over") : "start over on " + where)};
   if (others == 0) return {2, "if it dies, the job waits: its checkpoints are kept, but no other host is suitable now"};
   return {3, "if it dies, the job continues on " + where + " from its last checkpoint"};
 }

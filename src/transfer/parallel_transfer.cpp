@@ -37,6 +37,7 @@ Result<void> ParallelTransfer::run(std::vector<store::Chunk> chunks, const Lane&
     taken_ = 0;
     bytes_left_ = 0;
     for (const store::Chunk& chunk : chunks_) bytes_left_ += chunk.size;
+    stats_.bytes_to_send = stats_.bytes_sent + bytes_left_;
     lane_ = &lane;
     lanes_ = 1;
     settled_ = !route_.more;

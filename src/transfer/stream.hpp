@@ -30,6 +30,7 @@ inline constexpr std::uint64_t k_seal_period = 64ull << 20;  // bytes that a mac
 struct TransferStats {
   std::uint64_t chunks = 0, chunks_sent = 0;  // in all, and those that the other side lacked
   std::uint64_t bytes = 0, bytes_sent = 0;    // of these chunks; the manifest is not counted
+  std::uint64_t bytes_to_send = 0;            // of the chunks that the other side lacked when that was known
   std::uint64_t bytes_moved = 0;              // all data frames: encoded or plain, of broken connections, the manifest
 };
 // Called after each chunk that was moved or found to be there already; by several threads, one at a time. False stops

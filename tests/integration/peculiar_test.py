@@ -5,6 +5,7 @@ Each row of a table spoils a host in one way, tries it, and mends it again.
 """
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import shlex
@@ -211,7 +212,11 @@ class Peculiar(grid.Case):
         os.rename(self.grid.disk(1, "tmp/large.tar"), archive)
         began = time.monotonic()
         job = laptop.submit(plain("large", image=archive, envs={"STEPS": 3}))
+        seen = [json.loads(line) for line in laptop.run("job", "watch", job.id, "--json").out.splitlines()]
         job.wait_success(deadline=180)
+        sent = [one for one in seen if one["kind"] == "progress"]
+        self.assertTrue(sent, "nobody was told that 300 MB were on their way")
+        self.assertTrue(all(0 < one["bytes"] <= one["bytes_total"] and one["direction"] == "up" for one in sent), sent)
         grid.figure("an image of 300 MB that no host has: until the job is done", f"{time.monotonic() - began:.1f} s")
         self.assertEqual(len(job.attempts()), 1, job.evidence())
         self.assertEqual(neighbour.events("host_lost"), [])

@@ -173,7 +173,7 @@ class Deadlines(grid.Case):
         self.assertIn("missed: ", dry.out)
         job = owner.submit(spec)
         over = job.wait_event("deadline_passed", deadline=30)
-        self.assertIn("it is late, and goes on", over["text"])
+        self.assertIn("the job is late, and continues", over["text"])
         job.wait_success(60)
         self.assertEqual([a["provider"] for a in job.attempts()], ["steady"])
         self.assertEqual(len(job.events("deadline_passed")), 1)

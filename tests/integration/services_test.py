@@ -364,7 +364,7 @@ class Services(grid.Case):
             self.assertIn("already", again.out, again.err)
             broken = laptop.write_job(self.file("rolling", 2, run="exit 3", **patient))
             refused = laptop.run("service", "apply", broken, code=1, timeout=300)
-            self.assertIn("the version that ran before goes on", refused.err)
+            self.assertIn("the earlier version keeps running", refused.err)
             vast = laptop.write_job(self.file("rolling", 2, resources={"cpus": 500}, **patient))
             refused = laptop.run("service", "apply", vast, code=4, timeout=300)
             self.assertIn("no host takes", refused.err)

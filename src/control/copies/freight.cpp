@@ -7,6 +7,7 @@
 
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
+#include "control/copies/moving.hpp"
 #include "control/reach/disk_reserve.hpp"
 #include "store/chunk_store.hpp"
 #include "store/overlay.hpp"
@@ -74,8 +75,13 @@ Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkL
   const Bytes& manifest = part.manifest;
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
   LinkMeter::Transfer moving(&meter_, host.provider.name, true, clock_);
+  MovingFile file(paths_, host.shown_for, host.provider.name, true, clock_);
+  const auto shown = [&file](const transfer::TransferStats& stats) {
+    file.moved(stats.bytes_sent, stats.bytes_to_send);
+    return true;
+  };
   TRY_ASSIGN(const transfer::TransferStats stats,
-             transfer::push_tree(route(host, link), tree, manifest, store, clock_, {}, host.job));
+             transfer::push_tree(route(host, link), tree, manifest, store, clock_, shown, host.job));
   moving.moved(stats.bytes_moved);
   return tree.total_bytes();
 }
@@ -113,8 +119,10 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
   std::uint64_t came = 0;
-  const auto count = [&came](const transfer::TransferStats& stats) {
+  MovingFile file(paths_, job, host.provider.name, false, clock_);
+  const auto count = [&came, &file](const transfer::TransferStats& stats) {
     came = stats.bytes_sent;
+    file.moved(stats.bytes_sent, stats.bytes_to_send);
     return true;
   };
   const Result<transfer::Pulled> result = transfer::pull_checkpoint(

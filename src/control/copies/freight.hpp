@@ -29,6 +29,7 @@ struct HostReach {
   // Bounds the whole of one piece of work; without one, each connection has its own.
   std::shared_ptr<WorkBudget> budget = {};
   JobId job = {};  // whose snapshots on the host need not be sent there; empty: none
+  JobId shown_for = {};  // the job whose watchers see the transfer; empty: none
 };
 
 // Where a checkpoint that is damaged here can be had.

@@ -55,16 +55,18 @@ Result<wire::AttemptStatus> look(wire::Link& link, const MemberWork& work) {
 
 Result<void> push_inputs(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec) {
   Freight& freight = work.world.freight;
-  if (spec.workdir) TRY(freight.push(work.host, link, *spec.workdir).context("while sending the working directory"));
+  HostReach host = work.host;
+  host.shown_for = work.job;
+  if (spec.workdir) TRY(freight.push(host, link, *spec.workdir).context("while sending the working directory"));
   for (const wire::TreeRef& mount : spec.mounts)
-    TRY(freight.push(work.host, link, mount.root).context("while sending the mount " + mount.target));
-  if (spec.image_archive) TRY(freight.push(work.host, link, *spec.image_archive).context("while sending the image"));
+    TRY(freight.push(host, link, mount.root).context("while sending the mount " + mount.target));
+  if (spec.image_archive) TRY(freight.push(host, link, *spec.image_archive).context("while sending the image"));
   return {};
 }
 
 // Chunks in the host's own snapshots of the job are not sent.
 HostReach with_snapshots_of(const JobId& job, HostReach host) {
-  host.job = job;
+  host.job = host.shown_for = job;
   return host;
 }
 

@@ -26,6 +26,7 @@ struct Paths {
   [[nodiscard]] os::Path logs_of(const JobId& job) const { return root / "logs" / job.value; }
   [[nodiscard]] os::Path secrets() const { return root / "secrets"; }
   [[nodiscard]] os::Path secrets_of(const JobId& job) const { return secrets() / job.value; }  // NAME: 0600 files
+  [[nodiscard]] os::Path moving() const { return root / "moving"; }  // transfers; copies/moving.hpp
   [[nodiscard]] os::Path bag_of(const JobId& job) const { return root / "bags" / job.value; }
   [[nodiscard]] os::Path daemon_lock() const { return root / "daemon.lock"; }
   [[nodiscard]] os::Path daemon_info() const { return root / "daemon.json"; }

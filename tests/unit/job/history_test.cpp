@@ -54,7 +54,7 @@ TEST(History, OfAJobThatSucceeds) {
   EXPECT_EQ(job.state.expected, (Expected{60, 2}));
   job.advance(1200);
   job.happen(LaunchAccepted{{1}});
-  EXPECT_THAT(job.lines(), ElementsAre("accepted: ada accepted the attempt, sending its files took 1.2s"));
+  EXPECT_THAT(job.lines(), ElementsAre("accepted: ada accepted the attempt (sending its files: 1.2s)"));
   job.happen(LaunchAccepted{{1}});
   EXPECT_THAT(job.lines(), IsEmpty());
   job.advance(300);
@@ -63,11 +63,11 @@ TEST(History, OfAJobThatSucceeds) {
   EXPECT_EQ(job.why(), "starting: starting on ada: preparing the image");
   job.advance(2500);
   job.happen(Preparing{{1}, "setup"});
-  EXPECT_THAT(job.lines(), ElementsAre("preparing: ada: running setup, preparing the image took 2.5s"));
+  EXPECT_THAT(job.lines(), ElementsAre("preparing: ada: running setup (preparing the image: 2.5s)"));
   job.advance(500);
   job.happen(PayloadStarted{{1}, 0, 200ms});
   EXPECT_EQ(doing_in_words("start"), "starting the program") << "of a job without a setup";
-  EXPECT_THAT(job.lines(), ElementsAre("attempt_started: attempt 1 runs on ada, 4.5s after it was placed, running setup took 500ms"));
+  EXPECT_THAT(job.lines(), ElementsAre("attempt_started: attempt 1 runs on ada, 4.5s after placement (running setup: 500ms)"));
   EXPECT_THAT(job.table(), ElementsAre("running"));
   EXPECT_EQ(job.state.attempt()->started_at->ms, job.now_ms - 200);
   EXPECT_EQ(job.why(), "running: running on ada");
@@ -266,7 +266,7 @@ TEST(History, OfAGang) {
   job.happen(PayloadStarted{{1}, 1});
   EXPECT_THAT(job.lines(), ElementsAre("submitted: submitted as ", "placed: attempt 1 goes to ada and bob, from the beginning: both",
                                        "member_prepared: rank 1 is ready on bob", "member_prepared: rank 0 is ready on ada",
-                                       "gang_connected: 10 Gbit/s", "accepted: ada accepted the attempt, sending its files took 0ms",
+                                       "gang_connected: 10 Gbit/s", "accepted: ada accepted the attempt (sending its files: 0ms)",
                                        "accepted: bob accepted the attempt", "member_started: rank 1 runs on bob"));
   EXPECT_EQ(job.state.attempt()->members[1].address, "10.0.0.2");
   EXPECT_EQ(std::get<Launching>(job.state.phase).port, 21000);

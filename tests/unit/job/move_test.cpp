@@ -318,7 +318,7 @@ TEST(JobStart, TellsEachStepOnceWithItsDuration) {
   job.place("a");
   job.advance(1500);
   job.happen(LaunchAccepted{{1}});
-  EXPECT_THAT(job.records.back().text, HasSubstr("sending its files took 1.5s"));
+  EXPECT_THAT(job.records.back().text, HasSubstr("(sending its files: 1.5s)"));
   job.happen(Preparing{{1}, "workdir"});
   const std::size_t records = job.records.size();
   job.happen(Preparing{{1}, "workdir"});
@@ -326,10 +326,10 @@ TEST(JobStart, TellsEachStepOnceWithItsDuration) {
   EXPECT_EQ(job.state.reason_text, "starting on a: filling the working directory");
   job.advance(200);
   job.happen(Preparing{{1}, "setup"});
-  EXPECT_THAT(job.records.back().text, HasSubstr("running setup, filling the working directory took 200ms"));
+  EXPECT_THAT(job.records.back().text, HasSubstr("running setup (filling the working directory: 200ms)"));
   job.advance(61'000);
   job.happen(PayloadStarted{{1}});
-  EXPECT_THAT(job.records.back().text, HasSubstr("1m2s after it was placed, running setup took 1m1s"));
+  EXPECT_THAT(job.records.back().text, HasSubstr("1m2s after placement (running setup: 1m1s)"));
   EXPECT_EQ(job.state.reason_text, "running on a");
 }
 

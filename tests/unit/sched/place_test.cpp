@@ -42,7 +42,7 @@ TEST(Place, TakesTheCheapestThenTheFirstByName) {
   EXPECT_EQ(decision.placement->host.value, "ada");
   ASSERT_EQ(decision.runners_up.size(), 2u);
   EXPECT_EQ(decision.runners_up[0].host.value, "bob");
-  EXPECT_THAT(decision.runners_up[0].reason, HasSubstr("later by name"));
+  EXPECT_THAT(decision.runners_up[0].reason, HasSubstr("later alphabetically"));
   EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("more expensive"));
   EXPECT_THAT(decision.placement->reason, HasSubstr("cheapest of 3 suitable hosts"));
   EXPECT_TRUE(decision.could_ever_fit);
@@ -344,8 +344,7 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
       ElementsAre(
           "placed on ada: cheapest of 2 suitable hosts: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 "
           "USD/h, 0.61 USD per A100-hour of work, failures included",
-          "fault tolerance 1 of 4: if it dies, the job starts over on the other suitable host, until gridctl has seen a "
-          "checkpoint of it",
+          "fault tolerance 1 of 4: no checkpoint yet, so the job would start over on the other suitable host",
           "bob would do as well: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
           "A100-hour of work, failures included",
           "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",

@@ -67,7 +67,7 @@ TEST(ProviderView, ShowsHowReliableItIs) {
   view.gpus["GPU-1"] = sched::estimate(sched::k_gpu_rate_per_hour, {{{0}, {3'600'000}, true}}, {7'200'000});
   const std::string text = provider_view(view, WallTime{}, 0, Style{});
   for (const char* part : {"4d (24h-21d)", "up 99.20 % of the time", "3 failures in 12d",
-                           "9 of 10 jobs start within 8s", "12 % slower than usual", ", 1 failure"})
+                           "9 of 10 jobs start in under 8s", "12 % slower than usual", ", 1 failure"})
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
 }
 
