@@ -117,7 +117,7 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
 }
 
 std::string help_in_short(std::size_t columns) {
-  std::string text = "gridctl runs jobs on your machines, and goes on elsewhere when one dies.\n\n";
+  std::string text = "gridctl runs jobs on your machines, and continues them elsewhere when one dies.\n\n";
   text += list({{"gridctl provider register NAME ssh://user@host", "add a machine"},
                 {"gridctl job submit train.yaml", "run a job file"},
                 {"gridctl job submit -- python3 train.py", "run a command"},

@@ -93,7 +93,7 @@ class Emptying {
 Result<void> wait_until_empty(Context& context, registry::Registry& registry, const HostName& name) {
   Emptying emptying(context, registry, name);
   return repeat(
-      context, k_look_pause, [&] { return emptying.look(); }, name.value + " stays drained and goes on being emptied",
+      context, k_look_pause, [&] { return emptying.look(); }, name.value + " stays drained, and is still being emptied",
       "gridctl provider drain " + name.value + " --wait");
 }
 

@@ -296,13 +296,11 @@ const Command k_service_apply{
     .summary = "replace a service by a new version while it answers",
     .examples = service_apply::k_examples,
     .description =
-        "Starts one more replica with the file's version. When its probe passes, replicas get the new version one "
-        "after "
-        "the other: each finishes its requests, is stopped, and is ready again before the next one's turn. If the "
-        "first "
-        "replica of the new version finds no host or does not get ready, it is ended, and the version before goes on. "
-        "A "
-        "service that does not run is submitted. After an interruption, the same command goes on.",
+        "Starts one more replica with the file's version. When its probe passes, the other replicas get the new "
+        "version one after the other: each finishes its requests, is stopped, and is ready again before the next one's "
+        "turn. If the first replica of the new version finds no host or does not get ready, it is stopped, and the "
+        "earlier version keeps running. If the service does not run, the file is submitted. After an interruption, run "
+        "the same command again: it continues where it stopped.",
     .positionals = service_apply::k_positionals,
     .exit_codes = service_apply::k_exits,
     .waits = true,
