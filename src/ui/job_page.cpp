@@ -31,7 +31,7 @@ h1{font-size:1.6em;margin:0}h2{font-size:1.1em;margin:2em 0 .5em}
 .tiles b{display:block;font-size:1.15em}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9em}
 th{text-align:left;color:var(--dim);font-weight:500}td,th{padding:.25em .6em .25em 0;border-bottom:1px solid var(--line);vertical-align:top}
-.n{text-align:right;font-variant-numeric:tabular-nums}svg{width:100%;height:auto;display:block}
+.n{text-align:right;width:1%;white-space:nowrap;padding-right:1em;font-variant-numeric:tabular-nums}svg{width:100%;height:auto;display:block}
 text{fill:var(--ink);font:12px system-ui,sans-serif}text.dim{fill:var(--dim)}
 .axis{stroke:var(--line)}.tick{stroke:var(--ink);stroke-width:1.5}
 .b0{fill:var(--c0)}.b1{fill:var(--c1)}.b2{fill:var(--c2)}.b3{fill:var(--c3)}.b4{fill:var(--c4)}.b5{fill:var(--c5)}
