@@ -10,15 +10,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const WallTime k_now{1'800'000'060'000};
+const WallTime k_page_now{1'800'000'060'000};
 
 JobPage a_page() {
   JobPage page;
   page.job.id = JobId{"abcdefghijkmn"};
   page.job.name = "train";
   page.job.state = job::JobState::succeeded;
-  page.job.submitted_at = WallTime{k_now.ms - 60'000};
-  page.job.ended_at = k_now;
+  page.job.submitted_at = WallTime{k_page_now.ms - 60'000};
+  page.job.ended_at = k_page_now;
   page.job.recoveries = 1;
   for (std::uint64_t number = 1; number <= 2; ++number) {
     registry::AttemptRecord attempt;
@@ -35,7 +35,7 @@ JobPage a_page() {
   registry::Checkpoint checkpoint;
   checkpoint.seq = CheckpointSeq{1};
   checkpoint.attempt = AttemptNumber{1};
-  checkpoint.created_at = WallTime{k_now.ms - 45'000};
+  checkpoint.created_at = WallTime{k_page_now.ms - 45'000};
   checkpoint.bytes = 2048;
   page.checkpoints = {checkpoint};
   page.version = "1.2.3";
@@ -43,7 +43,7 @@ JobPage a_page() {
 }
 
 TEST(JobPage, ShowsAttemptsCurvesAndCheckpoints) {
-  const std::string page = job_page(a_page(), k_now);
+  const std::string page = job_page(a_page(), k_page_now);
   EXPECT_TRUE(page.starts_with(k_page_mark));
   EXPECT_THAT(page, AllOf(HasSubstr("train <span class=good>SUCCEEDED"), HasSubstr("1  ada  lost"), HasSubstr("2  bob  succeeded"),
                           HasSubstr("<h2>loss</h2>"), HasSubstr("step 10"), HasSubstr("step 40"),
@@ -53,7 +53,7 @@ TEST(JobPage, ShowsAttemptsCurvesAndCheckpoints) {
 }
 
 TEST(JobPage, NeedsNothingFromElsewhere) {
-  EXPECT_THAT(job_page(a_page(), k_now), AllOf(Not(HasSubstr("http")), Not(HasSubstr("src=")), Not(HasSubstr("url("))));
+  EXPECT_THAT(job_page(a_page(), k_page_now), AllOf(Not(HasSubstr("http")), Not(HasSubstr("src=")), Not(HasSubstr("url("))));
 }
 
 TEST(JobPage, EscapesEveryForeignText) {
@@ -63,22 +63,22 @@ TEST(JobPage, EscapesEveryForeignText) {
   for (registry::AttemptRecord& attempt : page.attempts)
     attempt.state = attempt.reason = attempt.placement_reason = attempt.provider.value = evil;
   page.checkpoints.front().how = evil;
-  page.events = {{1, page.job.id, k_now, "kind", evil, {}, {}, {}}};
-  EXPECT_THAT(job_page(page, k_now), AllOf(Not(HasSubstr("<script")), Not(HasSubstr("\x1b")), HasSubstr("&lt;script&gt;")));
+  page.events = {{1, page.job.id, k_page_now, "kind", evil, {}, {}, {}}};
+  EXPECT_THAT(job_page(page, k_page_now), AllOf(Not(HasSubstr("<script")), Not(HasSubstr("\x1b")), HasSubstr("&lt;script&gt;")));
 }
 
 TEST(JobPage, StaysSmall) {
   JobPage page = a_page();
-  page.events.assign(20'000, {1, page.job.id, k_now, "kind", std::string(2000, 'x'), {}, {}, {}});
+  page.events.assign(20'000, {1, page.job.id, k_page_now, "kind", std::string(2000, 'x'), {}, {}, {}});
   page.checkpoints.assign(5'000, page.checkpoints.front());
   for (double step = 0; step < 100'000; ++step) page.curves.front().points.emplace_back(step, 1 / (1 + step));
-  EXPECT_LT(job_page(page, k_now).size(), 300'000u);
+  EXPECT_LT(job_page(page, k_page_now).size(), 300'000u);
 }
 
 TEST(JobPage, WithoutAnAttemptSaysSo) {
   JobPage page;
-  page.job.submitted_at = k_now;
-  EXPECT_THAT(job_page(page, k_now), HasSubstr("No attempt has started"));
+  page.job.submitted_at = k_page_now;
+  EXPECT_THAT(job_page(page, k_page_now), HasSubstr("No attempt has started"));
 }
 
 }  // namespace
