@@ -18,6 +18,7 @@ constexpr Example k_examples[] = {
     {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
+constexpr Duration k_clean_up = std::chrono::seconds{30};  // for the daemon to remove what jobs that ended have left there
 constexpr Duration k_tidy = std::chrono::seconds{15};  // for the host to remove what is ours
 constexpr int k_exits[] = {3, 5, 7, 130};
 
@@ -30,7 +31,7 @@ Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
 
 // Jobs that have ended may have left something on the host for a moment: the daemon removes that first.
 Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, const HostName& name) {
-  const BootTime until = context.clock.boot() + context.timeout.value_or(k_tidy);
+  const BootTime until = context.clock.boot() + context.timeout.value_or(k_clean_up);
   bool asked = false;
   const auto look = [&]() -> Result<bool> {
     TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(name));
