@@ -80,7 +80,7 @@ class Roll {
   Result<void> run() {
     const int spare = job::slots_of(version_.leader.spec);
     TRY(wait_ended(spare));
-    TRY(put(spare));
+    TRY(put_spare(spare));
     if (const Result<void> ready = wait_ready(spare); !ready) {
       TRY(end(spare, Duration{}));
       return Error(ready.error()).with_context("the earlier version keeps running");
@@ -148,6 +148,19 @@ class Roll {
     }
     return make_error(Code::timed_out, "the replica of the update before does not end",
                       "gridctl job explain " + id_of(number).value);
+  }
+
+  // One that stands in for another replica is replaced: until it has stopped, its server would pass for the new one.
+  Result<void> put_spare(int number) {
+    const Result<registry::Job> before = registry_.job(id_of(number));
+    if (!before && before.error().code != Code::not_found) return before.error();
+    const bool stands_in = before && !job::is_final(before->state);
+    if (stands_in) TRY(drain(number));
+    TRY(put(number));
+    if (!stands_in) return {};
+    TRY(wait_stopped(number, before->machine.epoch));
+    (void)os::remove_tree(files_.leave(number));
+    return {};
   }
 
   // Its server answers; or why it never will.

@@ -167,7 +167,7 @@ class Services(grid.Case):
 
     def test_a_successor_begins_before_the_replica_is_lost(self):
         load = 8  # seconds
-        job = self.start("single", 1, envs={"WARM": str(load)}, recovery={"lost_after": "60s"})
+        job = self.start("single", 1, envs={"WARM": str(load)}, recovery={"lost_after": "18s"})
         url = self.url(job)
         host = int(self.providers(job)[0].lstrip("h"))
         with Clients(url, rate=5) as clients:
@@ -372,6 +372,7 @@ class Services(grid.Case):
         clients.tell("requests during three updates")
         self.assertEqual(clients.failures, [], self.gateway_log(job))
         self.assertEqual({text.split()[2] for began, _, text in clients.answers if began > moment}, {"two"})
+        self.assertEqual(job.events("replica_stands_in"), [], "between two heartbeats, each host is silent")
         self.assertEqual(self.url(job), url)
         self.wait_ready(job, 2)
         wait_until("the additional replica to be gone", 60, lambda: len(self.show(job)["replicas"]) == 2)

@@ -14,6 +14,7 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_doubt = std::chrono::seconds{3};  // of silence: a replica's successor begins, long before it is lost
+constexpr int k_doubt_beats = 2;                       // and so many heartbeats: between two, each host is silent
 
 std::string in_words(const registry::JobRow& twin) {
   return "twin " + twin.name + " (" + twin.id.value + ")";
@@ -170,7 +171,8 @@ class TwinsConcern : public Concern {
     const job::Attempt* const attempt = replica == nullptr ? nullptr : replica->state().attempt();
     if (attempt == nullptr || replica->state().ready.epoch != attempt->epoch || !replica->goes_on()) return false;
     const FleetHost* const host = controls_.fleet.find(attempt->lead().host);
-    return host != nullptr && host->monitor->silence().counted() >= k_doubt;
+    if (host == nullptr) return false;
+    return host->monitor->silence().counted() >= std::max(k_doubt, k_doubt_beats * host->monitor->heartbeat());
   }
 
   // The gateway of a service says how many. Further replicas are drained and ended by the daemon's gateways.
