@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Result<ParsedJob> read(const std::string& text) { return parse_job_file(text, "analysis.sub", ada_s_laptop()); }
-std::string refusal(const std::string& text) {
+std::string condor_refusal(const std::string& text) {
   const auto job = read(text);
   return job ? "accepted" : job.error().message;
 }
@@ -70,14 +70,14 @@ TEST(Condor, QueuesItems) {
 }
 
 TEST(Condor, NamesWhatHasNoCounterpart) {
-  EXPECT_THAT(refusal("executable = a\nrequirements = Arch == \"X86_64\"\nqueue\n"), HasSubstr("analysis.sub:2:1: requirements is not read"));
-  EXPECT_THAT(refusal("executable = a\nqueue 2\nqueue 3\n"), HasSubstr("a second 'queue'"));
-  EXPECT_THAT(refusal("executable = a\nuniverse = grid\nqueue\n"), HasSubstr("only vanilla, docker and container"));
-  EXPECT_THAT(refusal("executable = a\nqueue 0\n"), HasSubstr("at least 1"));
-  EXPECT_THAT(refusal("executable = a\nqueue x in (a b\n"), HasSubstr("expected ')'"));
-  EXPECT_THAT(refusal("executable = a\nqueue x from list.txt |\n"), HasSubstr("expected one file"));
-  EXPECT_THAT(refusal("executable = a\nnonsense\nqueue\n"), HasSubstr("expected NAME = VALUE"));
-  EXPECT_EQ(refusal("executable = /bin/true\nqueue\n"), "accepted");
+  EXPECT_THAT(condor_refusal("executable = a\nrequirements = Arch == \"X86_64\"\nqueue\n"), HasSubstr("analysis.sub:2:1: requirements is not read"));
+  EXPECT_THAT(condor_refusal("executable = a\nqueue 2\nqueue 3\n"), HasSubstr("a second 'queue'"));
+  EXPECT_THAT(condor_refusal("executable = a\nuniverse = grid\nqueue\n"), HasSubstr("only vanilla, docker and container"));
+  EXPECT_THAT(condor_refusal("executable = a\nqueue 0\n"), HasSubstr("at least 1"));
+  EXPECT_THAT(condor_refusal("executable = a\nqueue x in (a b\n"), HasSubstr("expected ')'"));
+  EXPECT_THAT(condor_refusal("executable = a\nqueue x from list.txt |\n"), HasSubstr("expected one file"));
+  EXPECT_THAT(condor_refusal("executable = a\nnonsense\nqueue\n"), HasSubstr("expected NAME = VALUE"));
+  EXPECT_EQ(condor_refusal("executable = /bin/true\nqueue\n"), "accepted");
 }
 
 }  // namespace
