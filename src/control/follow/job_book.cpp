@@ -72,6 +72,9 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
   }
   const job::State before = job->state();
   tell([&](JobListener& one) { one.stepped(before, *step); });
+  // Somebody has resumed it since it ended, perhaps with another file: it must not be placed by the file that we know.
+  if (std::holds_alternative<job::Done>(before.phase) && !std::holds_alternative<job::Done>(step->state.phase))
+    return refresh_one(id);
   if (!step->state.needs_controller() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
 }
 
