@@ -125,7 +125,8 @@ std::string tasks_json(const BagSeen& seen) {
 Result<void> resume_bag(const control::Paths& paths, const registry::Job& job) {
   TRY_ASSIGN(const BagSeen seen, read_bag(paths, job));
   const bag::Progress now = seen.bag.progress();
-  if (now.done == now.tasks)
+  const bool is_over = job.spec.tasks->finally_run.empty() || job.state == job::JobState::succeeded;
+  if (now.done == now.tasks && is_over)
     return make_error(Code::usage, "all " + std::to_string(now.tasks) + " tasks of the bag are done: nothing is left to run",
                       "gridctl job show " + job.id.value);
   return control::append_bag_journal(paths.bag_of(job.id), bag::encode(bag::Resumed{}));

@@ -27,7 +27,7 @@ struct BagSeen {
 [[nodiscard]] std::string bag_json(const bag::Bag& bag);
 // {"total","done","failed","running","executions"}, and of one that goes on "tasks_per_s" and "left_s".
 [[nodiscard]] std::string tasks_json(const BagSeen& seen);
-// Tasks that failed are run again when the job is resumed. usage when nothing is left to run.
+// Tasks that failed are run again when the job is resumed, and so is its last step. usage when nothing is left to run.
 [[nodiscard]] Result<void> resume_bag(const control::Paths& paths, const registry::Job& job);
 
 }  // namespace gridctl::cmd

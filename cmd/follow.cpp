@@ -9,6 +9,7 @@
 #include "cmd/log_printer.hpp"
 #include "control/copies/moving.hpp"
 #include "control/daemon/daemon.hpp"
+#include "job/last_step.hpp"
 #include "os/loop.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"
@@ -115,6 +116,12 @@ class Watcher {
       TRY(bag_->begin(id_));
     }
     TRY_ASSIGN(const bool all, bag_->print_new(final, [this] { block_.erase(); }));
+    if (all && options_.logs && !options_.keep_order && job::is_last_step(job.spec)) {
+      TRY_ASSIGN(const bool any, printer_.print_new(
+                                     reader_, [this] { block_.erase(); }, final));
+      (void)any;
+      if (final) printer_.flush();
+    }
     if (live_) TRY(draw(job));
     return (final && all) || context_->reader_gone();
   }

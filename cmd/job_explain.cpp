@@ -8,6 +8,7 @@
 #include "cmd/followed.hpp"
 #include "cmd/job_plan.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/fleet/host_facts.hpp"
@@ -126,7 +127,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Outline outline, outline_of(registry, job, hosts));
   if (context.json) return context.print_line(json_of(job, lines, outline));
   std::string head = job.name + " (" + job.id.value + ") is " + std::string(job::state_name(job.state));
-  const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
+  const std::string why = why_of(job);
   if (!why.empty()) head += ": " + why;
   context.print_line(sanitize(head));
   for (const std::string& line : sched::explain(outline)) context.print_line("  " + sanitize(line));

@@ -9,6 +9,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
+#include "job/last_step.hpp"
 #include "os/loop.hpp"
 #include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
@@ -99,7 +100,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
   const std::optional<std::string> tasks = parsed.has("tasks") ? std::optional(parsed.value("tasks")) : std::nullopt;
-  if (job.spec.tasks && job.spec.twin_of.value.empty() && !job.spec.tasks->outputs.empty())
+  const bool of_tasks = job.spec.tasks && job.spec.twin_of.value.empty() && !job.spec.tasks->outputs.empty();
+  if (of_tasks && (tasks || !job::is_last_step(job.spec)))
     return pull_task_files(context, job, tasks, directory);
   if (tasks)
     return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks goes with a bag of tasks",
@@ -115,6 +117,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                    format_rfc3339(known->at) + ": " + sanitize(fetched.error().one_line()));
     looked = fetched.has_value();
   }
+  if ((!known || !known->root) && of_tasks) return pull_task_files(context, job, tasks, directory);
   if (!known || !known->root) return nothing(job, known, looked);
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
@@ -143,7 +146,8 @@ const Command k_job_pull{.noun = "job",
                              "Without 'outputs', the files that the program left in its working directory, outside "
                              "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
                              "For a running job, you get what it has written so far. Of a bag, these are the files of the tasks that are done; "
-                             "where each task has a directory of its own, its number names it in DIR.",
+                             "where each task has a directory of its own, its number names it in DIR. Once 'finally' of the bag has begun, these are the "
+                             "files that it makes; --tasks gets those of the tasks.",
                          .positionals = job_pull::k_positionals,
                          .options = job_pull::k_options,
                          .exit_codes = job_pull::k_exits,

@@ -12,6 +12,7 @@
 #include "cmd/followed.hpp"
 #include "cmd/job_origin.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/reliability.hpp"
@@ -68,9 +69,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   facts.add("name", job.name);
   facts.add("state", std::string(job::state_name(job.state)));
   const bool paused = job.reason == registry::k_paused_reason;
-  facts.add("reason", paused                           ? "paused in place; gridctl job resume " + job.id.value + " continues it"
-                      : job.machine.reason_text.empty() ? job.reason
-                                                        : job.machine.reason_text);
+  facts.add("reason", paused ? "paused in place; gridctl job resume " + job.id.value + " continues it" : why_of(job));
   if (job.exit_code) facts.add("exit code", std::to_string(*job.exit_code));
   facts.add("provider", job.provider.value);
   if (const job::Attempt* attempt = job.machine.attempt(); attempt != nullptr && job::is_elastic(job.spec))

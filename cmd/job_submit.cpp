@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "cmd/bag_append.hpp"
 #include "cmd/bag_log.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/commands.hpp"
@@ -59,6 +60,7 @@ constexpr Option k_options[] = {
     {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
     {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
     {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
+    {"append", 0, "BAG", "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml", "", Completion::job},
     {"stream", 0, "", "with --each, start the command once on each host: an item is a line of its input, and it answers with a line"},
     {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
     {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
@@ -303,6 +305,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   for (const std::string_view option : {"keep-order", "joblog", "results"})
     if (parsed.has("detach") && parsed.has(option))
       return make_error(Code::usage, "--" + std::string(option) + " needs the command to wait: leave --detach out");
+  if (parsed.has("append")) return append_to_bag(context, parsed);
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;

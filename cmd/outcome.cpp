@@ -4,12 +4,18 @@
 #include "cmd/json_text.hpp"
 #include "control/follow/budgets.hpp"
 #include "control/follow/limits.hpp"
+#include "job/last_step.hpp"
 
 namespace gridctl::cmd {
 
+std::string why_of(const registry::Job& job) {
+  const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
+  return (job::is_last_step(job.spec) && job.machine.overtaken.empty() ? "finally: " : "") + why;
+}
+
 Result<int> outcome_of(const registry::Job& job) {
   if (job.state == job::JobState::succeeded) return 0;
-  const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
+  const std::string why = why_of(job);
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
   if (job.state == job::JobState::cancelled && !job.machine.limit.empty())
     return make_error(Code::cancelled, who + " was stopped: " + why, resume_with_more(job.id, job.machine.limit));

@@ -10,6 +10,9 @@
 
 namespace gridctl::cmd {
 
+// Why the job is in its state, for people.
+[[nodiscard]] std::string why_of(const registry::Job& job);
+
 // 0 for a job that succeeded; else job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
 // REQUIRES: the job is final.
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);

@@ -245,7 +245,6 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     TRY(root.integer("tasks", 1, job::k_tasks_max, count));
     items.count = static_cast<std::uint64_t>(count);
   }
-  if (root.find("finally") != nullptr) return root.error("finally", "is not built yet: run the last step as a job of its own");
   for (const job::Output& output : job.spec.outputs) {
     if (output.sync > Duration{} || output.when != job::OutputWhen::always)
       return root.error("outputs", "of a bag come when each task ends: leave out sync and when");
@@ -253,6 +252,8 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
   }
   if (tasks.stream_window > 0 && !tasks.outputs.empty())
     return root.error("outputs", "does not go with mode: stream: what a task leaves there is its answer");
+  TRY(root.text("finally", tasks.finally_run));
+  if (tasks.finally_run.empty() && root.find("finally") != nullptr) return root.expected("finally", "a command");
   job.spec.outputs.clear();
   tasks.items = items.form;
   job.items = std::move(items.texts);

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "job/going_back.hpp"
+#include "job/last_step.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
@@ -237,19 +238,21 @@ void Stepper::clean_up(const Attempt& attempt) {
 void Stepper::finish(const Attempt& attempt, const End& end, const std::string& moving) {
   clean_up(attempt);
   const bool lost = end.kind == EndKind::host_lost;
-  // Only an end by our own order is the move's: what ended by itself just before is judged as ever.
-  const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent);
-  const bool succeeded = end.success() && !s().policy.endless;
+  // Only an end by our own order is the move's: what ended by itself just before is judged as ever. A bag that changes
+  // between its tasks and its last step is not done by either.
+  const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent || moving == k_for_tasks);
+  const bool succeeded = end.success() && !s().policy.endless && moving != k_for_tasks;
   const bool cancelled = s().cancel.has_value() && !succeeded;
   const std::string row_state = succeeded ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
   if (succeeded) {
-    done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
-    return;
+    // The last step of a bag: the job ends as its tasks did.
+    if (!s().overtaken.empty() && s().overtaken_by != Overtaken::twin) return this->cancelled("");
+    return done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
   }
   if (cancelled) return this->cancelled("it ended with: " + in_words(end));
   if (end.kind == EndKind::not_started) return wait(std::string(end_kind_name(end.kind)), end.detail);
-  count_lost_work(attempt);
+  if (moving != k_for_tasks) count_lost_work(attempt);
   s().recovering = true;
   if (moved) return move_on(attempt, moving);
   const auto listed = [&](const std::vector<int>& codes) {

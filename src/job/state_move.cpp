@@ -2,6 +2,7 @@
 // Moves: a running attempt leaves its host although nothing failed.
 #include <utility>
 
+#include "job/last_step.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
@@ -14,6 +15,7 @@ std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_to_grow) return "more hosts are there for it";
   if (why == k_for_update) return "a new version of the service is there";
   if (why == k_for_sleep) return "the service is asleep: the next request wakes it";
+  if (why == k_for_tasks) return "the bag changes between its tasks and its last step";
   return host.value + " is " + std::string(why);
 }
 
@@ -40,8 +42,19 @@ void Stepper::operator()(const MoveRequested& event) {
   const HostName& leaves = event.host.value.empty() ? attempt.lead().host : event.host;
   const std::string host = leaving_in_words(leaves, event.why);
   if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
+  // It has just ended, and however it did: the bag goes on.
+  if (Collecting* collecting = phase<Collecting>(); collecting != nullptr && event.why == k_for_tasks && !s().cancel) {
+    record("moving", host, attempt.epoch, leaves);
+    collecting->moving = event.why;
+    return;
+  }
   Running* running = phase<Running>();
   if (running == nullptr || running->move) return;
+  if (event.why == k_for_tasks) {
+    stop_for_move(attempt, event.why, host);
+    phase<Stopping>()->grace = Duration::zero();
+    return;
+  }
   running->move = Move{event.why, at_, event.after, false, leaves};
   if (event.failures_max > 0) s().failures_max = event.failures_max;
   std::string text = host + (event.why == k_to_grow ? ": it begins anew with them when its next checkpoint is safe"
@@ -80,6 +93,8 @@ void Stepper::operator()(const MoveBlocked& event) {
 }
 
 void Stepper::operator()(const MoveWithdrawn& event) {
+  // Its file has changed, and with it what held it.
+  if (Waiting* waiting = phase<Waiting>()) return void(waiting->backoff = Duration::zero());
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
   if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
@@ -99,11 +114,12 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
   const std::string text = leaving_in_words(attempt.lead().host, moving) +
                            (moving == k_to_grow      ? ": going on with them"
-                            : moving == k_for_update || moving == k_for_sleep
-                                ? ""
-                                : ": going on elsewhere");
+                             : moving == k_for_update || moving == k_for_sleep || moving == k_for_tasks
+                                 ? ""
+                                 : ": going on elsewhere");
   record("moved_away", text, attempt.epoch, attempt.lead().host);
   explain(moving, text);
+  if (moving == k_for_tasks) s().recovering = false;
   s().phase = Waiting{Duration::zero(), moving, text};
 }
 

@@ -52,6 +52,8 @@ class JobRecords {
                                                  const std::vector<Input>& inputs) = 0;
   [[nodiscard]] virtual Result<std::vector<Input>> inputs(const JobId& id) = 0;
   [[nodiscard]] virtual Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) = 0;
+  [[nodiscard]] virtual Result<job::Step> replace(const JobId& id, const job::Spec& spec,
+                                                  const std::vector<Input>& inputs, const job::TimedEvent& event) = 0;
   [[nodiscard]] virtual Result<void> note(const JobId& id, WallTime at, const job::Record& record) = 0;
   [[nodiscard]] virtual Result<Job> job(const JobId& id) = 0;
   [[nodiscard]] virtual Result<std::vector<JobId>> unfinished() = 0;

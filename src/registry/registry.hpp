@@ -87,7 +87,7 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
   // The next attempt runs this; commits `event` in the same transaction.
   [[nodiscard]] Result<job::Step> replace(const JobId& id, const job::Spec& spec, const std::vector<Input>& inputs,
-                                          const job::TimedEvent& event);
+                                          const job::TimedEvent& event) override;
   [[nodiscard]] Result<void> note(const JobId& id, WallTime at,
                                   const job::Record& record) override;  // a record without a step
   // The job an ID of the contract means: id, unique prefix, name (the newest of it), or "@last".

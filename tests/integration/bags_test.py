@@ -157,6 +157,94 @@ class Bags(grid.Case):
             self.assertEqual(file.read(), "21\n")
         self.assertEqual(job.logs("--task", "21"), "said\n")
 
+    def test_tasks_are_added_to_a_bag_that_runs_and_to_one_that_has_ended(self):
+        run = laptop.run("job", "submit", "-d", "--json", "-n", "more", "--cpus", "1", "--each", "--",
+                         "while test ! -e /tmp/more.go; do sleep 0.2; done; echo {} >> /tmp/more.runs", stdin="a1\na2\n")
+        job = grid.Job(laptop, run.json["job_id"])
+        job.wait_state("RUNNING")
+        told = laptop.run("job", "submit", "--append", job.id, "--json", "--", ":::", "b1", "b2", "b3").json
+        self.assertEqual((told["tasks_added"], told["tasks"]), (3, 5))
+        job.wait("the journal to know them", 60, lambda: job.show()["bag"]["tasks"] == 5)
+        for host in the_grid.hosts:
+            the_grid.enter(host, "touch /tmp/more.go")
+        self.assertEqual(self.done(job)["done"], 5)
+        laptop.run("job", "submit", "--append", "more", stdin="c1\nc2\n")
+        job.wait("all seven", 60, lambda: job.show()["bag"]["done"] == 7)
+        self.done(job)
+        self.assertEqual(sorted(set(runs_of("more"))), ["a1", "a2", "b1", "b2", "b3", "c1", "c2"])
+        laptop.run("job", "submit", "--append", "more", "--array", "0-3", code=2)
+        laptop.run("job", "submit", "--append", "more", "--", "echo", "{}", code=2)
+
+    def last_step(self, name, run, tasks=30, **more):
+        """A bag whose tasks leave files, a last step that waits until its host is told, and where that is."""
+        job = laptop.submit(bag(name, "mkdir -p out; echo $GRIDCTL_TASK_INDEX > out/$GRIDCTL_TASK_INDEX.txt; echo said $GRIDCTL_TASK_INDEX",
+                                tasks, outputs=["out/*.txt"], **{"finally": run}, **more))
+        return job
+
+    def pulled(self, job, name):
+        folder = os.path.join(laptop.folder, name)
+        laptop.run("job", "pull", job.id, folder)
+        found = {}
+        for path, _, files in os.walk(folder):
+            for file in files:
+                with open(os.path.join(path, file), encoding="utf-8") as text:
+                    found[os.path.relpath(os.path.join(path, file), folder)] = text.read()
+        return found
+
+    def test_finally_merges_what_the_tasks_left(self):
+        job = self.last_step("merge", "cat $(ls out/*.txt | sort -V) > all.txt; grep -c said tasks.out > said.txt; "
+                                      "echo $GRIDCTL_TASK_COUNT $GRIDCTL_TASKS_DONE $GRIDCTL_TASKS_FAILED > counts.txt; echo merged")
+        self.done(job)
+        self.assertEqual(self.pulled(job, "merged"), {"all.txt": "".join(f"{n}\n" for n in range(30)), "said.txt": "30\n",
+                                                      "counts.txt": "30 30 0\n"})
+        self.assertIn("merged", job.logs("--attempt", "2"))
+        part = os.path.join(laptop.folder, "merge-part")
+        laptop.run("job", "pull", job.id, part, "--tasks", "3")
+        self.assertEqual(os.listdir(f"{part}/out"), ["3.txt"])
+
+    def test_finally_runs_though_tasks_failed_and_its_own_failure_is_the_bags(self):
+        job = laptop.submit({**bag("partly", "test $GRIDCTL_TASK_INDEX != 3 || test -e /tmp/partly.mended", {"count": 8, "retries": 0}),
+                             "finally": "echo $GRIDCTL_TASKS_FAILED $GRIDCTL_TASKS_FAILED_LIST >> /tmp/partly.runs; test ! -e /tmp/partly.mended || exit 7"})
+        self.done(job, "FAILED")
+        self.assertEqual(runs_of("partly"), ["1", "3"])
+        self.assertIn("1 of 8 tasks failed: 3; finally succeeded", laptop.run("job", "show", job.id).out)
+        for host in the_grid.hosts:
+            the_grid.enter(host, "rm -f /tmp/partly.runs; touch /tmp/partly.mended")
+        laptop.run("job", "resume", job.id)
+        self.done(job, "FAILED")
+        self.assertEqual(job.show()["exit_code"], 7)
+        self.assertIn("finally: exit code 7", laptop.run("job", "show", job.id).out)
+        for host in the_grid.hosts:
+            the_grid.enter(host, "rm -f /tmp/partly.mended")
+        laptop.run("job", "resume", job.id)
+        self.done(job)
+
+    def test_finally_runs_once_though_the_daemon_is_killed_and_again_when_its_host_is_lost(self):
+        job = self.last_step("steady", "echo begun >> /tmp/steady.runs; while test ! -e /tmp/steady.go; do sleep 0.2; done; cat out/*.txt | wc -l > count.txt")
+        grid.wait_until("the last step", 60, lambda: runs_of("steady"))
+        laptop.kill_daemon()
+        laptop.need_daemon()
+        for host in the_grid.hosts:
+            the_grid.enter(host, "touch /tmp/steady.go")
+        self.done(job)
+        self.assertEqual(runs_of("steady"), ["begun"])
+        self.assertEqual(self.pulled(job, "steady"), {"count.txt": "30\n"})
+        the_grid.wait_clean()
+
+        job = self.last_step("moved", "echo begun >> /tmp/moved.runs; while test ! -e /tmp/moved.go; do sleep 0.2; done; cat out/*.txt | wc -l > count.txt")
+        grid.wait_until("the last step", 60, lambda: runs_of("moved"))
+        where = next(number for number, host in enumerate(the_grid.hosts, 1) if the_grid.enter(host, "cat /tmp/moved.runs 2>/dev/null || true"))
+        the_grid.kill(where)
+        try:
+            for number, host in enumerate(the_grid.hosts, 1):
+                if number != where:
+                    the_grid.enter(host, "touch /tmp/moved.go")
+            self.done(job, deadline=120)
+        finally:
+            the_grid.start(where)
+        self.assertEqual(job.show()["bag"]["done"], 30)
+        self.assertEqual(self.pulled(job, "moved"), {"count.txt": "30\n"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bags on the shipped controller: hosts lose their power, the daemon dies, links break, and each task counts once.
+#include <gmock/gmock.h>
+
 #include "bag_truth.hpp"
 #include "grid.hpp"
+#include "job/last_step.hpp"
 
 namespace gridctl::sim {
 namespace {
@@ -52,6 +55,82 @@ TEST(Bags, GoOnWhenAHostIsLostAndWhenTheDaemonDies) {
   EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
   EXPECT_EQ(bag_of(grid).progress().done, 500u);
   EXPECT_LE(runs(grid), 500u + 30u) << "what the lost host held, and a few of the end";
+}
+
+// Its program takes as long as any job's.
+void add_bag_with_last_step(Grid& grid, int tasks) {
+  grid.add("bag", [&](job::Spec& spec) {
+    spec.workload.tasks = tasks;
+    spec.workload.work.reset();
+    spec.tasks = job::Tasks{};
+    spec.tasks->finally_run = "merge";
+    spec.recovery.lost_after = std::chrono::seconds{10};
+  });
+}
+bool runs_its_last_step(Grid& grid) {
+  const registry::Job job = grid.job("bag");
+  return job::is_last_step(job.spec) && std::holds_alternative<job::Running>(job.machine.phase);
+}
+
+TEST(Bags, RunTheirLastStepOnceWhenAllTasksAreDone) {
+  Grid grid(bag_options(3));
+  add_bag_with_last_step(grid, 100);
+  ASSERT_TRUE(grid.until([&] { return runs_its_last_step(grid); }));
+  EXPECT_EQ(bag_of(grid).progress().done, 100u);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  const registry::Job job = grid.job("bag");
+  EXPECT_EQ(job.state, job::JobState::succeeded);
+  EXPECT_THAT(job.machine.reason_text, ::testing::StartsWith("all 100 tasks are done"));
+  EXPECT_THAT(job.machine.reason_text, ::testing::HasSubstr("; finally succeeded on "));
+  EXPECT_EQ(job.machine.attempts.value, 2u);
+}
+
+TEST(Bags, RunTheirLastStepElsewhereWhenItsHostIsLostAndTheDaemonDies) {
+  Grid grid(bag_options(3));
+  add_bag_with_last_step(grid, 50);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().over(); }));
+  grid.laptop().die(false);
+  grid.laptop().begin();
+  ASSERT_TRUE(grid.until([&] { return runs_its_last_step(grid); }));
+  const std::string host = grid.job("bag").machine.attempt()->lead().host.value;
+  grid.laptop().die(false);
+  for (int i = 0; i < 3; ++i)
+    if (host == "host" + std::to_string(i)) grid.world.hosts[static_cast<std::size_t>(i)]->lose_power();
+  grid.laptop().begin();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("bag").machine.attempts.value, 3u);
+  EXPECT_EQ(bag_of(grid).progress().done, 50u);
+}
+
+// As `job submit --append` does.
+void append(Grid& grid, int more) {
+  registry::JobRecords& records = *grid.laptop().records();
+  registry::Job bag = grid.job("bag");
+  bag.spec.workload.tasks += more;
+  ASSERT_TRUE(records.replace({"bag"}, bag.spec, *records.inputs({"bag"}), {grid.laptop().wall(), job::MoveWithdrawn{}}));
+}
+
+TEST(Bags, GoBackToTasksThatAreAddedWhileTheirLastStepRunsOrEnds) {
+  Options o = bag_options(3);
+  o.lease = 60 * k_min;
+  Grid grid(o);
+  add_bag_with_last_step(grid, 50);
+  ASSERT_TRUE(grid.until([&] { return runs_its_last_step(grid); }));
+  append(grid, 25);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().tasks == 75u && !job::is_last_step(grid.job("bag").spec); }));
+  ASSERT_TRUE(grid.until([&] { return runs_its_last_step(grid); }));
+  EXPECT_EQ(bag_of(grid).progress().done, 75u);
+  // Its program ends on the host, and the daemon hears of that and of the tasks at once.
+  grid.laptop().die(false);
+  grid.world.run_until(grid.world.now + 30 * k_min);
+  append(grid, 25);
+  grid.laptop().begin();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  const registry::Job job = grid.job("bag");
+  EXPECT_EQ(job.state, job::JobState::succeeded);
+  EXPECT_THAT(job.machine.reason_text, ::testing::StartsWith("all 100 tasks are done"));
+  EXPECT_EQ(bag_of(grid).progress().done, 100u);
 }
 
 TEST(Bags, MakeNoMoreWorkersThanTasks) {

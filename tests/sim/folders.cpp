@@ -104,6 +104,15 @@ Result<void> SimFolders::bag_output(const JobId& job, std::uint32_t worker, Epoc
   });
 }
 
+Result<control::GatheredTasks> SimFolders::bag_gather(const JobId& job, const job::Spec&, const std::optional<Digest>&) {
+  TRY(pass(Point::folders_bag_gather, job, [] {}));
+  Content files;
+  files.job = world_.index_of(job);
+  files.made_at = world_.now;
+  files.is_output = true;
+  return control::GatheredTasks{world_.truth->make_content(files), 1000, ""};
+}
+
 bool SimFolders::resume_bag(const JobId& job) {
   const bag::Progress now = world_.bags->read(job).progress();
   if (now.tasks > 0 && now.done == now.tasks) return false;

@@ -35,6 +35,9 @@ class SimFolders : public control::JobFolders {
   [[nodiscard]] Result<void> bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
                                         std::string_view bytes) override;
 
+  [[nodiscard]] Result<control::GatheredTasks> bag_gather(const JobId& job, const job::Spec& spec,
+                                                          const std::optional<Digest>& below) override;
+
   // By the user.
   [[nodiscard]] bool resume_bag(const JobId& job);  // false: nothing of it is left to run
   void put_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) {

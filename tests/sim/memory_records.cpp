@@ -126,6 +126,18 @@ Result<job::Step> MemoryRecords::apply(const JobId& id, const job::TimedEvent& e
   return step;
 }
 
+Result<job::Step> MemoryRecords::replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
+                                         const job::TimedEvent& event) {
+  TRY_ASSIGN(Row * row, find(id));
+  TRY(before_commit());
+  job::Step step = job::step(row->row.machine, event);
+  row->row.spec = spec;
+  row->inputs = inputs;
+  save(*row, step, event.at);
+  TRY(after_commit());
+  return step;
+}
+
 Result<void> MemoryRecords::note(const JobId& id, WallTime at, const job::Record& one) {
   TRY_ASSIGN(Row * row, find(id));
   TRY(before_commit());

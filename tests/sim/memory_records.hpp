@@ -47,6 +47,8 @@ class MemoryRecords : public Backend, public registry::JobRecords {
                            const std::vector<registry::Input>& inputs) override;
   Result<std::vector<registry::Input>> inputs(const JobId& id) override;
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
+  Result<job::Step> replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
+                            const job::TimedEvent& event) override;
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<std::vector<JobId>> unfinished() override;

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "host.hpp"
 #include "job/going_back.hpp"
+#include "job/last_step.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -193,7 +194,9 @@ void Truth::check_spec(int host, int laptop, const wire::StartRequest& request) 
   wants(spec.gpu_uuids == member->gpu_uuids, "GPU");
   wants(spec.cpus == member->cpus && spec.memory_bytes == member->memory_bytes, "share of its host");
   wants(spec.attempt == attempt.number, "number");
-  wants(spec.job_name == row->spec.name && spec.run == row->spec.run, "program");
+  const bool last = job::is_last_step(row->spec);
+  wants(spec.job_name == row->spec.name && spec.run == (last ? row->spec.tasks->finally_run : row->spec.run), "program");
+  wants(spec.bag.has_value() == (row->spec.tasks && !last), "kind of work");
   wants(request.lease == row->spec.recovery.lease, "lease");
   const auto env = [&](const char* name) {
     const auto found = spec.envs.find(name);

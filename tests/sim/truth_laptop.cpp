@@ -190,7 +190,8 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   // It was final before, by a commit that was done and reported as failed: this is only the first that is heard of it.
   if (std::holds_alternative<job::Done>(before.phase)) return;
   const auto* collecting = std::get_if<job::Collecting>(&before.phase);
-  if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded)
+  if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded &&
+      after.overtaken_by != job::Overtaken::tasks_failed)
     throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
   if (!after.overtaken.empty() && after.overtaken_by != job::Overtaken::twin)
@@ -244,6 +245,9 @@ void Truth::check_collected(int laptop, const job::State& before, const job::Col
 // A twin ends with its leader: at once when there is a result, else it saves.
 void Truth::check_reason(const job::State& before, const job::LimitReached& limit) {
   if (limit.limit != control::k_limit_leader) return;
+  // Nothing of a worker is waited for when its bag goes on to its last step.
+  const SimJob& plan = world_.jobs[static_cast<std::size_t>(family(index(before.id)))];
+  if (plan.spec.tasks && world_.bags->read(plan.id).progress().over()) return;
   const job::State& leader = shadows_[family(index(before.id))].newest;
   const bool has_result = leader.visible() == job::JobState::succeeded || !leader.overtaken.empty();
   if (has_result != (limit.grace == Duration::zero()))

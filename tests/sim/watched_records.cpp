@@ -33,6 +33,15 @@ Result<job::Step> WatchedRecords::apply(const JobId& id, const job::TimedEvent& 
   return step;
 }
 
+Result<job::Step> WatchedRecords::replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
+                                          const job::TimedEvent& event) {
+  TRY_ASSIGN(job::Step step, Forwarded::replace(id, spec, inputs, event));
+  tell(id, step.records);
+  const job::State before = std::exchange(seen_[id.value], step.state);
+  world_.truth->stepped(laptop_, before, event.what, step.state);
+  return step;
+}
+
 Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
   TRY_ASSIGN(job::Step step, Forwarded::take_result(id, twin, event));
   tell(id, step.records);

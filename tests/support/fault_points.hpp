@@ -17,9 +17,9 @@ namespace gridctl::testing {
   NAME(records, add_host_event) NAME(records, save_host_report) NAME(records, save_host_span) NAME(records, submit)   \
   NAME(records, apply) NAME(records, note) NAME(records, take_result) NAME(records, save_explanation)                 \
   NAME(records, commit_checkpoint) NAME(records, remove_checkpoint) NAME(records, save_results)                       \
-  NAME(records, note_used_up) NAME(records, begin_pause) NAME(records, end_pause)                                     \
+  NAME(records, note_used_up) NAME(records, begin_pause) NAME(records, end_pause) NAME(records, replace)              \
   NAME(folders, log_append) NAME(folders, keep_secrets) NAME(folders, remove_secrets) NAME(folders, bag_append)       \
-  NAME(folders, bag_replace) NAME(folders, bag_output)                                                                \
+  NAME(folders, bag_replace) NAME(folders, bag_output) NAME(folders, bag_gather)                                      \
   NAME(freight, reach) NAME(freight, push) NAME(freight, push_part) NAME(freight, pull) NAME(freight, merge)          \
   NAME(freight, prove_port) NAME(freight, bring) NAME(freight, heal)                                                  \
   NAME(remote, put) NAME(remote, put_new) NAME(remote, remove)                                                        \

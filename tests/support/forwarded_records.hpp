@@ -42,6 +42,10 @@ class ForwardedRecords : public registry::JobRecords {
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override {
     return pass(Point::records_apply, id.value, [&](Records& r) { return r.apply(id, event); });
   }
+  Result<job::Step> replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
+                            const job::TimedEvent& event) override {
+    return pass(Point::records_replace, id.value, [&](Records& r) { return r.replace(id, spec, inputs, event); });
+  }
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override {
     return pass(Point::records_note, id.value, [&](Records& r) { return r.note(id, at, record); });
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "control/concerns/bag_finally.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/bag_link.hpp"
 #include "control/follow/bag_run.hpp"
@@ -21,7 +22,8 @@ constexpr Duration k_gather_most = std::chrono::milliseconds{250};
 constexpr int k_gather_share = 8;                                   // of the time that what a worker holds lasts
 constexpr Duration k_link_kept = std::chrono::seconds{30};          // without a worker there
 constexpr Duration k_last_results = std::chrono::seconds{20};       // that a host which answers is asked after an end
-constexpr Duration k_last_output = std::chrono::seconds{10};        // that is waited for when all tasks are done
+constexpr Duration k_last_output = std::chrono::seconds{10};        // that is waited for when all tasks are done;
+constexpr Duration k_last_files = std::chrono::minutes{10};         // and where a last step needs it
 constexpr std::uint32_t k_output_piece = 512 * 1024;
 constexpr double k_worth_s = 2;                                     // of work that waits: for each worker more
 constexpr Duration k_first_results = std::chrono::milliseconds{250};  // of the first worker: they tell how long tasks take
@@ -62,13 +64,16 @@ class BagConcern : public Concern {
     Live& live = bags_[leader_of(job)];
     live.members.insert(job.id().value);
     if (number_of(job) == 1 && live.run == nullptr) open(job, live);
+    if (job.in<job::Collecting>() != nullptr) soon();
   }
   void changed(const TrackedJob& job, const job::State& before) override {
     if (!job.spec().tasks) return;
     bags_[leader_of(job)].members.insert(job.id().value);
     TrackedJob& mine = *controls_.book.find(job.id());
-    if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && job.in<job::Running>() != nullptr)
+    if (const job::Attempt* attempt = job.state().attempt(); works_on_tasks(job) && job.in<job::Running>() != nullptr)
       if (mine.unfetched.insert(attempt->epoch.value).second) soon();
+    // Before anything of its host is here that ends the job.
+    if (job.in<job::Collecting>() != nullptr && !std::holds_alternative<job::Collecting>(before.phase)) soon();
     // It was resumed: what its journal says has changed.
     if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && number_of(job) == 1)
       open(job, bags_[job.id().value]);
@@ -85,7 +90,10 @@ class BagConcern : public Concern {
     if (found == bags_.end() || found->second.run == nullptr)
       return Held{found == bags_.end() || found->second.trouble.empty() ? "the bag is being opened" : found->second.trouble};
     const bag::Bag& bag = found->second.run->bag();
-    if (bag.progress().over()) return Held{"all tasks are done"};
+    const bool over = bag.progress().over();
+    if (over && works_on_tasks(asking))
+      return Held{has_last_step(asking) ? "what its tasks have left is put together for its last step" : "all tasks are done"};
+    if (!over && !works_on_tasks(asking)) return Held{"tasks of the bag are left"};
     if (number_of(asking) == 1) return std::nullopt;
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
@@ -131,9 +139,6 @@ class BagConcern : public Concern {
   static std::string leader_of(const TrackedJob& job) {
     return job.spec().twin_of.value.empty() ? job.id().value : job.spec().twin_of.value;
   }
-  [[nodiscard]] static JobId id_of(const TrackedJob& leader, std::uint32_t number) {
-    return number == 1 ? leader.id() : registry::twin_id(leader.id(), static_cast<int>(number));
-  }
 
   bool open(const TrackedJob& leader, Live& live) {
     if (!leader.goes_on()) return false;
@@ -166,9 +171,13 @@ class BagConcern : public Concern {
       if (TrackedJob* job = controls_.book.find({id})) take_seats(*job, live, now);
     close_seats(leader, live, now);
     if (!leader.goes_on()) return void(live.run->seats().empty() ? live.run.reset() : void());
+    if (const Result<void> added = live.run->add_tasks(leader); !added) report(added.error(), "while adding tasks to bag " + leader.id().value);
     save(live);
+    judge_last_step(controls_, leader, live.run->bag());
     if (live.run->bag().progress().over() || is_too_bad(leader, live)) return end(leader, live);
-    grow(leader, live, now);
+    live.over.reset();
+    if (works_on_tasks(leader)) grow(leader, live, now);
+    else back_to_tasks(controls_, leader);
   }
 
   // Attempts that run get a seat; those that have ended are asked for what they still have.
@@ -176,7 +185,7 @@ class BagConcern : public Concern {
     const job::Attempt* attempt = job.state().attempt();
     const std::uint32_t number = number_of(job);
     auto& seats = live.run->seats();
-    const bool running = job.in<job::Running>() != nullptr;
+    const bool running = job.in<job::Running>() != nullptr && works_on_tasks(job);
     if (running && !job.unsure && !seats.contains({number, attempt->epoch.value}) &&
         !is_closed(live, {number, attempt->epoch.value})) {
       live.run->join({number, attempt->epoch.value}, job.id(), *attempt);
@@ -255,7 +264,7 @@ class BagConcern : public Concern {
     const bag::Holder* holder = live.run->bag().find(worker);
     if (holder == nullptr || !holder->open) return;
     const std::uint64_t held = holder->held.count();
-    if (held > 0)
+    if (held > 0 && !live.run->bag().progress().over())
       controls_.book.note(leader.id(), {"tasks_given_back",
                                         std::to_string(held) + " tasks that " + seat.host.value + " held go elsewhere" +
                                             (is_lost ? ": the host is lost" : ""),
@@ -278,17 +287,17 @@ class BagConcern : public Concern {
   void end(TrackedJob& leader, Live& live) {
     // A bag that failed too often is stopped at once: results go on coming, and are saved as they come.
     const bool over = live.run->bag().progress().over();
-    if ((over && !live.run->is_saved()) || leader.unsure) return;
+    if ((over && !live.run->is_saved()) || leader.unsure || (over && !works_on_tasks(leader))) return;
     const BootTime since = live.over ? *live.over : *(live.over = controls_.world.clock.boot());
-    if (over && controls_.world.clock.boot() - since < k_last_output)
+    if (over && controls_.world.clock.boot() - since < (has_last_step(leader) ? k_last_files : k_last_output))
       for (const auto& [worker, seat] : live.run->seats())
         if (!seat.ended && seat.output_at < seat.output_end) return;
     const bag::Progress now = live.run->bag().progress();
     std::string text = bag::end_in_words(live.run->bag());
     if (!now.over()) text += "; that is more than max_fails, and " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
     if (now.twice > 0) text += "; " + std::to_string(now.twice) + " were run twice, and count once";
-    controls_.book.apply(leader.id(), job::TwinSucceeded{std::move(text), now.failed == 0 ? job::Overtaken::tasks_done
-                                                                                           : job::Overtaken::tasks_failed});
+    if (over && has_last_step(leader)) return begin_last_step(controls_, leader, live.members, live.run->bag(), std::move(text));
+    end_bag(controls_, leader, {std::move(text), now.failed == 0 ? job::Overtaken::tasks_done : job::Overtaken::tasks_failed});
   }
 
   // More workers, when all that there are have a place and tasks wait that are worth it.
@@ -338,14 +347,14 @@ class BagConcern : public Concern {
 
   Result<void> make(const TrackedJob& leader, Live& live) {
     while (true) {
-      const Result<registry::Job> row = controls_.world.records.job(id_of(leader, live.next));
+      const Result<registry::Job> row = controls_.world.records.job(registry::twin_id(leader.id(), static_cast<int>(live.next)));
       if (!row && row.error().code == Code::not_found) break;
       if (!row) return row.error();
       if (row->state == job::JobState::failed) ++live.failed_workers;
       ++live.next;
     }
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
-    const JobId id = id_of(leader, live.next);
+    const JobId id = registry::twin_id(leader.id(), static_cast<int>(live.next));
     if (!leader.spec().secrets.empty()) {
       TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(leader.id(), leader.spec().secrets));
       TRY(controls_.world.folders.keep_secrets(id, secrets));
@@ -401,13 +410,10 @@ class BagConcern : public Concern {
     }
     request.gather = std::max(gather, k_gather_least);
     std::vector<std::pair<std::string, bag::Worker>> asked;
-    for (const auto& [live, worker] : seats)
-      for (const auto& [id, one] : bags_)
-        if (&one == live) asked.emplace_back(id, worker);
+    for (const auto& [live, worker] : seats) asked.emplace_back(live->run->id().value, worker);
     line.link->ask(request, [this, host, asked, since = line.used, wait = request.wait](const Result<wire::BagReply>& reply) {
       if (!reply) return report(reply.error(), "while asking for results of tasks");
-      const bool news = std::any_of(reply->workers.begin(), reply->workers.end(),
-                                    [](const wire::BagTold& told) { return !told.results.empty(); });
+      const bool news = std::ranges::any_of(reply->workers, [](const wire::BagTold& told) { return !told.results.empty(); });
       const BootTime now = controls_.world.clock.boot();
       if (!news && now - since < wait / 2) lines_[host].not_before = now + k_news_wait / 2;
       take(asked, *reply);
@@ -417,11 +423,10 @@ class BagConcern : public Concern {
   // Fetches what its tasks have printed; false when there is nothing.
   bool fetch_output(BagLink& link, Live& live, const bag::Worker& worker) {
     BagRun::Seat& seat = live.run->seats().at(worker);
-    const auto found = std::find_if(bags_.begin(), bags_.end(), [&](const auto& one) { return &one.second == &live; });
     if (seat.output_busy || seat.output_at >= seat.output_end) return false;
     seat.output_busy = true;
     link.ask_output({seat.job, {worker.epoch}, seat.output_at, k_output_piece},
-                    [this, id = JobId{found->first}, worker](const Result<BagLink::Output>& output) {
+                    [this, id = live.run->id(), worker](const Result<BagLink::Output>& output) {
                       if (output) return keep_output(id, worker, *output);
                       if (BagRun::Seat* mine = seat_of(id, worker)) mine->output_busy = false;
                       report(output.error(), "while fetching what tasks printed");

@@ -24,7 +24,7 @@ void Attempts::carry_out(TrackedJob& job) {
   const JobId id = job.id();
   // Whoever cancels a job that has ended does not want to wait for its outputs: they stay on the host.
   if (Doing& mine = work(id); mine.collecting != nullptr && mine.results_failures != nullptr && !mine.cancel_before &&
-                              job.state().cancel && job.in<job::Collecting>() != nullptr) {
+                              job.state().cancel && job.state().overtaken.empty() && job.in<job::Collecting>() != nullptr) {
     *mine.results_failures = k_give_up_results;
     mine.collecting->cancel();
     mine.cancel_before = true;

@@ -2,6 +2,7 @@
 // Outputs of jobs, at the end of an attempt and while it runs. Of a gang, those of its first member.
 #include "control/follow/attempts.hpp"
 #include "control/follow/results.hpp"
+#include "job/last_step.hpp"
 
 namespace gridctl::control {
 
@@ -11,6 +12,9 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   if (!before) report(before.error(), "while reading what a job has left");
   ResultsWanted wanted = wanted_at_end(job.spec().outputs, collecting != nullptr && collecting->end.success(),
                                        before ? *before : std::nullopt);
+  // A last step makes the files that its bag is for.
+  if (job::is_last_step(job.spec())) wanted.tree = true;
+  else if (job.spec().tasks && !job.spec().tasks->finally_run.empty()) wanted.nothing = true;
   // Without checkpoints, that folder is one like any other.
   if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off && !wanted.patterns.empty() &&
       !job.spec().checkpoint.path.empty())

@@ -8,6 +8,7 @@
 #include "control/follow/gang_backend.hpp"
 #include "control/follow/gang_spec.hpp"
 #include "control/follow/results.hpp"
+#include "job/last_step.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
 #include "store/listing.hpp"
@@ -117,7 +118,7 @@ std::string address_of(const AttemptFacts& facts, std::size_t position) {
 
 // How its tasks are run, of a worker of a bag.
 std::optional<wire::BagSpec> bag_part(const job::Spec& spec) {
-  if (!spec.tasks) return std::nullopt;
+  if (!spec.tasks || job::is_last_step(spec)) return std::nullopt;
   wire::BagSpec bag;
   bag.count = static_cast<std::uint64_t>(spec.workload.tasks);
   bag.timeout = spec.tasks->timeout;
@@ -155,6 +156,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   const job::Spec& spec = facts.job.spec;
   const job::Variant form = form_of(spec, vendor_of(facts));
   const job::Member& member = facts.member;
+  const bool is_last_step = job::is_last_step(spec);
   wire::AttemptSpec out;
   out.job = facts.job.id;
   out.job_name = facts.job.name;
@@ -164,7 +166,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   if (!form.image_is_archive) out.image = form.image;
   for (const registry::Input& input : facts.inputs) {
     if (input.role == "image" && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
-    if (input.role == "workdir") out.workdir = input.root;
+    if (input.role == (is_last_step ? "tasks" : "workdir")) out.workdir = input.root;
     if (input.role == "mount") out.mounts.push_back({input.root, input.target});
   }
   if (facts.restore) {
@@ -175,14 +177,15 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoint_late = facts.job.machine.late_directory;
   out.whole_when = spec.checkpoint.whole_when;
-  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off && !spec.tasks;
+  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off && (!spec.tasks || is_last_step);
   out.interval_signal = spec.checkpoint.signal;
   out.upload_limit = spec.checkpoint.upload_limit;
   out.root_writable = spec.root_writable.value_or(!facts.lent);
   if (spec.outputs.empty()) out.keep_work = k_keep_work;
   out.checkpoint_min_interval = facts.snapshot_pause;
   out.setup = form.setup;
-  out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
+  out.run = is_last_step ? spec.tasks->finally_run : facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
+  if (is_last_step) out.envs["GRIDCTL_TASK_COUNT"] = std::to_string(spec.workload.tasks);
   add_own(out.envs, facts);
   add_skypilot(out.envs, facts);
   out.gang = gang_part(facts, out.run);

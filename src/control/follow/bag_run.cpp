@@ -24,8 +24,6 @@ Result<std::shared_ptr<BagRun>> BagRun::open(const World& world, const TrackedJo
   TRY_ASSIGN(const std::string journal, world.folders.bag_journal(leader.id()));
   std::string good;
   const bag::Scan scan = bag::scan(journal, [&](const bag::Record& record) { run->bag_.apply(record); });
-  if (run->bag_.progress().tasks == 0) run->add(bag::Begun{static_cast<std::uint64_t>(leader.spec().workload.tasks),
-                                                             static_cast<std::uint64_t>(leader.spec().tasks->retries)});
   if (scan.damaged()) {
     good = bag::k_magic;
     (void)bag::scan(journal, [&](const bag::Record& record) { good += bag::encode(record); });
@@ -35,14 +33,27 @@ Result<std::shared_ptr<BagRun>> BagRun::open(const World& world, const TrackedJo
                      std::to_string(now.done) + " of " + std::to_string(now.tasks) +
                      " tasks are known to be done, the others are run again unless their hosts still have the results";
   }
-  if (leader.spec().tasks->items != job::ItemForm::none) {
-    TRY_ASSIGN(run->items_, world.folders.bag_items(leader.id()));
-    for (std::size_t i = 0; i < run->items_.size(); ++i)
-      if (run->items_[i] == '\0') run->item_ends_.push_back(i);
-    if (run->item_ends_.size() < run->bag_.progress().tasks)
-      return make_error(Code::state_unreadable, "the bag has fewer items than tasks");
-  }
+  TRY(run->add_tasks(leader));
   return run;
+}
+
+Result<void> BagRun::add_tasks(const TrackedJob& leader) {
+  const auto tasks = static_cast<std::uint64_t>(leader.spec().workload.tasks);
+  const bool has_items = leader.spec().tasks->items != job::ItemForm::none;
+  const bool grows = bag_.progress().tasks < tasks;
+  if (!grows && (!has_items || !item_ends_.empty())) return {};
+  if (has_items) {
+    TRY_ASSIGN(std::string items, world_.folders.bag_items(leader.id()));
+    std::vector<std::uint64_t> ends;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (items[i] == '\0') ends.push_back(i);
+    if (ends.size() < std::max(tasks, bag_.progress().tasks))
+      return make_error(Code::state_unreadable, "the bag has fewer items than tasks");
+    items_ = std::move(items);
+    item_ends_ = std::move(ends);
+  }
+  if (grows) add(bag::Begun{tasks, static_cast<std::uint64_t>(leader.spec().tasks->retries)});
+  return {};
 }
 
 std::string_view BagRun::item(bag::Index index) const {

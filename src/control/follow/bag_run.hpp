@@ -40,10 +40,13 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   // Reads the journal. What is damaged is left out of it, and `repaired` says so.
   [[nodiscard]] static Result<std::shared_ptr<BagRun>> open(const World& world, const TrackedJob& leader);
 
+  [[nodiscard]] const JobId& id() const { return id_; }  // of the leader
   [[nodiscard]] const bag::Bag& bag() const { return bag_; }
   [[nodiscard]] const std::string& repaired() const { return repaired_; }
   [[nodiscard]] std::map<bag::Worker, Seat>& seats() { return seats_; }
   void add(const bag::Record& record);
+  // Adds the tasks that the job has and the journal lacks. Their items are there before the job names them.
+  [[nodiscard]] Result<void> add_tasks(const TrackedJob& leader);
   void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt);
   // Whether the seat may be given up: all that its host has is here.
   [[nodiscard]] bool take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
@@ -61,7 +64,8 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   BagRun(const World& world, const TrackedJob& leader)
       : world_(world),
         id_(leader.id()),
-        output_patience_(leader.spec().tasks->stream_window > 0 ? k_stream_patience : k_print_patience) {}
+        output_patience_(leader.spec().tasks->stream_window > 0 || !leader.spec().tasks->outputs.empty() ? k_stream_patience
+                                                                                                         : k_print_patience) {}
   [[nodiscard]] bag::Ordered cut(bag::Ordered order) const;
   [[nodiscard]] std::string_view item(bag::Index index) const;
   void resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);

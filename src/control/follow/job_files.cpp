@@ -6,6 +6,7 @@
 #include <span>
 
 #include "control/follow/bag_files.hpp"
+#include "control/follow/bag_results.hpp"
 #include "control/follow/log_file.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/entries.hpp"
@@ -107,6 +108,9 @@ Result<void> JobFiles::bag_output(const JobId& job, std::uint32_t worker, Epoch 
                                   std::string_view bytes) {
   TRY_ASSIGN(const std::shared_ptr<const Masks> masks, masks_of(job));
   return append_bag_output(bag_output_path(paths_.bag_of(job), worker, epoch), offset, bytes, *masks);
+}
+Result<GatheredTasks> JobFiles::bag_gather(const JobId& job, const job::Spec& spec, const std::optional<Digest>& below) {
+  return gather_tasks(paths_, job, spec, below);
 }
 Result<std::string> JobFiles::bag_items(const JobId& job) { return read_bag_items(paths_.bag_of(job)); }
 

@@ -30,6 +30,8 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<void> bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
                                         std::string_view bytes) override;
   [[nodiscard]] Result<std::string> bag_items(const JobId& job) override;
+  [[nodiscard]] Result<GatheredTasks> bag_gather(const JobId& job, const job::Spec& spec,
+                                                 const std::optional<Digest>& below) override;
   [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
   // Without the secrets of any job, for texts that belong to none: the daemon's log.
   [[nodiscard]] std::string masked_of_all(std::string text);

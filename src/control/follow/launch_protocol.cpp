@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "control/follow/results.hpp"
+
 namespace gridctl::control {
 
 bool is_uncertain(Code code) {

@@ -4,14 +4,24 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "job/spec.hpp"
 
 namespace gridctl::control {
+
+// A tree in the local store of the files that the tasks of a bag have left.
+struct GatheredTasks {
+  Digest root;
+  std::uint64_t bytes = 0;
+  std::string missing{};  // tasks whose files are not here: "17,20-30"
+};
 
 class JobFolders {
  public:
@@ -45,6 +55,10 @@ class JobFolders {
   }
   [[nodiscard]] virtual Result<void> bag_output(const JobId&, std::uint32_t /*worker*/, Epoch, std::uint64_t /*offset*/,
                                                 std::string_view /*bytes*/) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  // The files of all tasks that are done, laid over the tree `below`. usage: there are more than a tree may hold.
+  [[nodiscard]] virtual Result<GatheredTasks> bag_gather(const JobId&, const job::Spec&, const std::optional<Digest>& /*below*/) {
     return make_error(Code::unsupported, "bags are not kept here");
   }
   // Without the job's secrets, as far as they are known here.

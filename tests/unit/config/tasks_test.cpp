@@ -117,6 +117,12 @@ TEST_F(TasksKey, TakesOutputsAsThoseOfEachTask) {
   EXPECT_THAT(refusal("tasks: 2\noutputs: [{from: a, sync: 1m}]\n"), HasSubstr("leave out sync and when"));
 }
 
+TEST_F(TasksKey, TakesALastStep) {
+  const auto job = read("tasks: 2\nfinally: cat out/*\noutputs: [out/]\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.tasks->finally_run, "cat out/*");
+}
+
 TEST_F(TasksKey, SaysWhatIsWrong) {
   file("empty.txt", "\n\n");
   EXPECT_THAT(refusal("tasks: 0\n"), HasSubstr("expected a whole number from 1 to 10000000"));
@@ -128,7 +134,9 @@ TEST_F(TasksKey, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("tasks: {matrix: {seed: 9..0}}\n"), HasSubstr("a range such as 0..9"));
   EXPECT_THAT(refusal("tasks: {matrix: {bad-name: [1]}}\n"), HasSubstr("bad-name"));
   EXPECT_THAT(refusal("tasks: {count: 2, chunk: 2}\n"), HasSubstr("goes with from"));
-  EXPECT_THAT(refusal("tasks: 2\nfinally: echo\n"), HasSubstr("not built yet"));
+  EXPECT_THAT(refusal("tasks: 2\nfinally: \"\"\n"), HasSubstr("'finally'"));
+  EXPECT_THAT(refusal("tasks: 2\nfinally: {run: a}\n"), HasSubstr("'finally'"));
+  EXPECT_THAT(refusal("finally: echo\n"), HasSubstr("goes with tasks"));
 }
 
 TEST(Array, IsReadAsSlurmReadsIt) {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// `job submit --append BAG`: more tasks for a bag that runs, or that goes on with them.
+#pragma once
+
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+
+namespace gridctl::cmd {
+
+[[nodiscard]] Result<int> append_to_bag(Context& context, const Parsed& parsed);
+
+}  // namespace gridctl::cmd
