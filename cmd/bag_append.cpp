@@ -2,10 +2,12 @@
 #include "cmd/bag_append.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/text.hpp"
 #include "cmd/bag_options.hpp"
+#include "cmd/bag_view.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/tasks.hpp"
@@ -35,6 +37,15 @@ Result<void> fit_array(const registry::Job& bag, config::ArraySpec array, config
   for (std::size_t i = 0; i < array.numbers.size(); ++i)
     if (array.numbers[i] != next + static_cast<std::int64_t>(i) * its.array_step)
       return wrong(bag, "counts its tasks in steps of " + std::to_string(its.array_step) + ": its array goes on with " + std::to_string(next));
+  return {};
+}
+
+// The bag keeps what it was submitted with.
+Result<void> check_options(const Parsed& parsed) {
+  static constexpr std::array k_taken{"append", "array", "each", "arg-file", "detach", "yes"};
+  for (const Option& option : k_job_submit.options)
+    if (parsed.has(option.name) && std::ranges::find(k_taken, option.name) == k_taken.end())
+      return make_error(Code::usage, "--" + std::string(option.name) + " does not go with --append: the bag keeps what it was submitted with");
   return {};
 }
 
@@ -77,6 +88,7 @@ Result<std::string> items_with(const os::Path& folder, std::uint64_t tasks, cons
 
 // The items are there before the job names them: the daemon takes what the job names into the journal.
 Result<int> append_to_bag(Context& context, const Parsed& parsed) {
+  TRY(check_options(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.value("append")));
   TRY_ASSIGN(registry::Job bag, registry.job(id));
@@ -106,6 +118,11 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
     bag.spec.workload.tasks = tasks + added;
     TRY(registry.update_spec(id, bag.spec));
     if (!job::is_final(bag.state)) return {};
+    TRY_ASSIGN(const BagSeen seen, read_bag(context.paths(), bag));
+    const std::optional<int> most = bag.spec.tasks->max_fails;
+    if (most && seen.bag.progress().failed > static_cast<std::uint64_t>(*most))
+      return make_error(Code::usage, "--append: " + bag.name + " (" + id.value + ") has ended since more than max_fails of its tasks failed",
+                        "gridctl job resume " + id.value + ", then add the tasks");
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), bag, "gridctl job submit --append " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
     TRY(registry.apply(id, {context.now(), job::ResumeRequested{}}));
@@ -115,7 +132,7 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
   TRY(control::ensure_daemon(context.state, true));
   if (context.json)
     return context.print_line(JsonObject()("job_id", id.value)("tasks_added", added)("tasks", bag.spec.workload.tasks).text());
-  context.print_line(bag.name + " (" + id.value + ") has " + std::to_string(added) + " more tasks, " +
+  context.print_line(bag.name + " (" + id.value + ") has " + std::to_string(added) + (added == 1 ? " more task, " : " more tasks, ") +
                      std::to_string(bag.spec.workload.tasks) + " in all");
   return context.note("follow it: gridctl job watch " + id.value);
 }

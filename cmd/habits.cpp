@@ -58,6 +58,7 @@ constexpr ForeignOption k_options[] = {
     {"--exclude", "constraints: 'name notin [NAME]' in the job file"},
     {"--nodes", "num_nodes: N in the job file"},
     {"--num-nodes", "num_nodes: N in the job file"},
+    {"--num-jobs", "num_jobs: N in the job file"},
     {"--ntasks", "tasks: N in the job file"},
     {"--cpus-per-task", "--cpus N"},
     {"--mem", "--memory GIB"},

@@ -7,6 +7,7 @@
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/user_settings.hpp"
+#include "job/last_step.hpp"
 
 namespace gridctl::cmd {
 
@@ -35,7 +36,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return submit(context, parsed);
   TRY_ASSIGN(const std::vector<registry::Input> inputs, store_inputs(context, file.spec));
   TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(job.id));
-  const std::vector<std::string> changed = changes_of(job.spec, before, file.spec, inputs);
+  const std::vector<std::string> changed = changes_of(job::without_last_step(job.spec), before, file.spec, inputs);
   if (!changed.empty() && job::is_final(job.state)) return submit(context, parsed);
   if (!changed.empty())
     return make_error(Code::exists,

@@ -10,6 +10,7 @@
 #include "control/daemon/daemon.hpp"
 #include "control/daemon/user_settings.hpp"
 #include "control/follow/bag_files.hpp"
+#include "job/last_step.hpp"
 #include "sched/place.hpp"
 #include "ui/json.hpp"
 
@@ -26,7 +27,7 @@ constexpr Option k_options[] = {{"name", 'n', "NAME", "name of the new job", "th
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
 
 Result<Submission> again(Context& context, registry::Registry& registry, const registry::Job& job, const Parsed& parsed) {
-  Submission next{job.spec, {}, {}};
+  Submission next{job::without_last_step(job.spec), {}, {}};
   if (parsed.has("name")) next.spec.name = parsed.value("name");
   if (parsed.has("provider")) next.spec.constraints.providers = parsed.values("provider");
   TRY(check_supported(registry, next.spec));
@@ -38,6 +39,7 @@ Result<Submission> again(Context& context, registry::Registry& registry, const r
   if (!decision.could_ever_fit) return nothing_fits(next.spec.name, decision);
   TRY_ASSIGN(next.secrets, secrets_of(context.paths(), job, "gridctl job rerun " + job.id.value));
   TRY_ASSIGN(next.inputs, registry.inputs(job.id));
+  std::erase_if(next.inputs, [](const registry::Input& one) { return one.role == job::k_tasks_role; });
   if (job.spec.tasks) {
     TRY_ASSIGN(next.items, control::read_bag_items(context.paths().bag_of(job.id)));
   }

@@ -374,7 +374,7 @@ const Command k_job_submit{
     .description =
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
-        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml; - reads it from "
+        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, which may as well be a batch script with #SBATCH lines; - reads it from "
         "standard input. Options override the file. If no daemon is running, this command starts one in the "
         "background.",
     .positionals = job_submit::k_positionals,

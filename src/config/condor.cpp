@@ -37,7 +37,7 @@ constexpr CondorWord k_condor_ignored[] = {
 constexpr CondorWord k_condor_refused[] = {
     {"requirements", "is not read: write what hosts must be under 'constraints' of a job file"},
     {"getenv", "is not supported: name the variables under 'environment'"},
-    {"request_gpus_memory", "is not supported: write 'resources: {gpus: 24GB..}' in a job file"},
+    {"request_gpus_memory", "is not supported: write 'resources: {accelerators: 24GB..}' in a job file"},
     {"input", "is not supported: let the program open the file"},
     {"transfer_output_remaps", "is not supported: gridctl job pull gets the files"},
     {"periodic_hold", "is not supported"},
@@ -52,19 +52,6 @@ constexpr std::string_view k_condor_read[] = {"executable",      "arguments",   
                                               "max_materialize", "transfer_output_files"};
 constexpr int k_macro_depth_max = 16;
 constexpr char k_value_begin = '\x01', k_value_end = '\x02';  // around what a shell fills in
-
-Node text_node(std::string text, Position at) {
-  Node node;
-  node.kind = Node::Kind::scalar;
-  node.text = std::move(text);
-  node.at = at;
-  return node;
-}
-void put(Node& map, const std::string& key, Node value) {
-  map.kind = Node::Kind::map;
-  map.keys.push_back({key, value.at});
-  map.items.push_back(std::move(value));
-}
 
 std::vector<std::string> words_of(std::string_view text, std::string_view separators) {
   std::vector<std::string> words;
@@ -307,7 +294,7 @@ class Condor {
     amount("request_cpus", "cpus", "");
     amount("request_memory", "memory", "MiB");
     amount("request_disk", "disk", "KiB");
-    amount("request_gpus", "gpus", "");
+    amount("request_gpus", "accelerators", "");
     if (!resources.keys.empty()) put(job_, "resources", std::move(resources));
     return {};
   }

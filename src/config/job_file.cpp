@@ -21,7 +21,7 @@ struct Unsupported {
   std::string_view key, why;
 };
 constexpr Unsupported k_unsupported[] = {
-    {"pool", "pools are not supported yet"},
+    {"pool", "hosts are no pool of workers: leave it out, and give the job 'num_jobs'"},
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
     {"inputs", "inputs are not supported; use file_mounts"},
@@ -30,7 +30,7 @@ constexpr Unsupported k_unsupported[] = {
 std::string stem_of(const std::string& file) {
   std::string name = file.substr(file.find_last_of('/') + 1);
   if (name == "-" || name == "standard input") return "job";
-  for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json", ".sub", ".submit"})
+  for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json", ".sub", ".submit", ".sh", ".sbatch", ".slurm", ".job"})
     if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name;
 }
@@ -248,7 +248,7 @@ Result<Fields> open_root(SourceFile& source, const Node& root, std::vector<Error
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
        "priority",    "owner",       "replication", "spares",     "ranks_per_node", "service",  "pool",         "volumes",
-       "storage_mounts", "inputs",   "outputs",  "container",   "ports",   "finally",        "notify"},
+       "storage_mounts", "inputs",   "outputs",  "container",   "ports",   "finally",        "notify",    "num_jobs"},
       &errors);
 }
 }  // namespace
@@ -314,9 +314,9 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
 
 Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name, const Context& context) {
   SourceFile source{file_name, {}};
-  const bool condor = is_condor(text);
-  TRY_ASSIGN(Node tree, condor ? job_of_condor(source, text) : parse_yaml(text, file_name));
-  if (!condor && is_compose(tree)) {
+  const bool condor = is_condor(text), sbatch = is_sbatch(text);
+  TRY_ASSIGN(Node tree, condor ? job_of_condor(source, text) : sbatch ? job_of_sbatch(source, text) : parse_yaml(text, file_name));
+  if (!condor && !sbatch && is_compose(tree)) {
     TRY_ASSIGN(tree, job_of_compose(source, context, Node(tree)));
   }
   ParsedJob job;

@@ -46,6 +46,10 @@ namespace gridctl::config {
 [[nodiscard]] bool is_condor(std::string_view text);
 [[nodiscard]] Result<Node> job_of_condor(SourceFile& source, std::string_view text);
 
+// sbatch.cpp. A batch script of Slurm, as the job file that means the same.
+[[nodiscard]] bool is_sbatch(std::string_view text);
+[[nodiscard]] Result<Node> job_of_sbatch(SourceFile& source, std::string_view text);
+
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 

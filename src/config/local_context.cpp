@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "config/job_file.hpp"
+#include "config/job_parts.hpp"
 
 namespace gridctl::config {
 
@@ -41,7 +42,7 @@ Result<ParsedJob> load_job_file(const os::Path& path, Overrides overrides, std::
   if (!text)
     return make_error(Code::bad_job_file, "cannot read the job file '" + path.string() + "': " + text.error().message +
                                               file_meant(path));
-  if (text->starts_with("#!"))
+  if (text->starts_with("#!") && !is_sbatch(*text))
     return make_error(Code::bad_job_file, "'" + path.string() + "' is a program, not a job file",
                       "gridctl job submit -- " + std::string(text->find("python") < text->find('\n') ? "python3 " : "bash ") +
                           shell_quote(path.string()));

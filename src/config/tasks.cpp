@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -124,15 +125,25 @@ Result<Items> file_items(const Fields& fields, const Context& context) {
 }
 
 Result<Items> read_items(const Fields& fields, const Context& context) {
-  const int ways = (fields.find("from") != nullptr) + (fields.find("matrix") != nullptr) + (fields.find("count") != nullptr);
+  const auto ways = std::ranges::count_if(std::array{"from", "matrix", "count", "array"}, [&](const char* way) { return fields.find(way) != nullptr; });
   if (ways != 1)
-    return error_at(fields.source().file, fields.node().at, "key 'tasks': expected one of count, from and matrix");
+    return error_at(fields.source().file, fields.node().at, "key 'tasks': expected one of count, from, matrix and array");
   if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "goes with from");
   if (fields.find("from") != nullptr) return file_items(fields, context);
   if (fields.find("matrix") != nullptr) return matrix_items(fields);
-  int count = 0;
+  int count = 1;  // or `array`
   TRY(fields.integer("count", 1, job::k_tasks_max, count));
   return Items{job::ItemForm::none, {}, static_cast<std::uint64_t>(count)};
+}
+
+// SkyPilot tells each of several jobs its rank among them.
+Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
+  int count = 1;
+  TRY(root.integer("num_jobs", 1, job::k_tasks_max, count));
+  spec.envs.insert_or_assign("SKYPILOT_NUM_JOBS", std::to_string(count));
+  Items items{job::ItemForm::variables, {}, static_cast<std::uint64_t>(count)};
+  for (int rank = 0; rank < count; ++rank) items.texts += "SKYPILOT_JOB_RANK=" + std::to_string(rank) + '\0';
+  return items;
 }
 
 // `mode: stream` and what goes with it.
@@ -195,6 +206,8 @@ Result<ArraySpec> parse_array(std::string_view text) {
     if ((*last - *first) / *step + static_cast<std::int64_t>(array.numbers.size()) >= job::k_tasks_max) return bad();
     for (std::int64_t number = *first; number <= *last; number += *step) array.numbers.push_back(number);
   }
+  std::ranges::sort(array.numbers);
+  array.numbers.erase(std::ranges::unique(array.numbers).begin(), array.numbers.end());
   return array;
 }
 
@@ -220,14 +233,25 @@ Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
 
 Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job) {
   const Node* node = root.find("tasks");
-  if (node == nullptr) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "goes with tasks");
+  const bool ranked = root.find("num_jobs") != nullptr;
+  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "goes with tasks");
+  if (node != nullptr && ranked) return root.error("num_jobs", "means the same as 'tasks': give one of them");
   job::Tasks tasks;
   Items items;
-  if (node->kind == Node::Kind::map) {
+  if (ranked) {
+    TRY_ASSIGN(items, num_jobs_items(root, job.spec));
+  } else if (node->kind == Node::Kind::map) {
     TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *node, "tasks",
-                                                 {"count", "from", "chunk", "matrix", "retries", "timeout", "max_parallel",
+                                                 {"count", "from", "chunk", "matrix", "array", "retries", "timeout", "max_parallel",
                                                   "max_fails", "stdin", "folder", "mode", "window", "json"}));
     TRY_ASSIGN(items, read_items(fields, context));
+    if (fields.find("array") != nullptr) {
+      ArraySpec array;
+      TRY(fields.value("array", array, parse_array));
+      TRY(set_array(array, job));
+      tasks = *job.spec.tasks;
+      items = {tasks.items, std::move(job.items), array.numbers.size()};
+    }
     const auto ends = static_cast<std::uint64_t>(std::ranges::count(items.texts, '\0'));  // one for each task
     if (!items.texts.empty() && (ends != items.count || !is_utf8(items.texts)))
       return root.error("tasks", "an item holds a NUL character or is no UTF-8 text");

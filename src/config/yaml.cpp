@@ -20,6 +20,20 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
+Node text_node(std::string text, Position at) {
+  Node node;
+  node.kind = Node::Kind::scalar;
+  node.text = std::move(text);
+  node.at = at;
+  return node;
+}
+
+void put(Node& map, const std::string& key, Node value) {
+  map.kind = Node::Kind::map;
+  map.keys.push_back({key, value.at});
+  map.items.push_back(std::move(value));
+}
+
 Error error_at(const std::string& file, Position at, const std::string& what) {
   return make_error(Code::bad_job_file,
                     file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what);

@@ -34,6 +34,10 @@ struct Node {
   [[nodiscard]] const Node* find(std::string_view key) const;
 };
 
+// For what is read from other formats.
+[[nodiscard]] Node text_node(std::string text, Position at);
+void put(Node& map, const std::string& key, Node value);
+
 // bad_job_file with "FILE:LINE:COLUMN: what is wrong" on one line.
 [[nodiscard]] Result<Node> parse_yaml(std::string_view text, const std::string& file);
 [[nodiscard]] Error error_at(const std::string& file, Position at, const std::string& what);

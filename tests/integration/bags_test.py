@@ -174,6 +174,23 @@ class Bags(grid.Case):
         self.assertEqual(sorted(set(runs_of("more"))), ["a1", "a2", "b1", "b2", "b3", "c1", "c2"])
         laptop.run("job", "submit", "--append", "more", "--array", "0-3", code=2)
         laptop.run("job", "submit", "--append", "more", "--", "echo", "{}", code=2)
+        for option in (["--dry-run"], ["--cpus", "7"], ["-n", "other"]):
+            told = laptop.run("job", "submit", "--append", "more", *option, stdin="d\n", code=2).err
+            self.assertIn("does not go with --append", told)
+        self.assertEqual(job.show()["bag"]["tasks"], 7)
+
+    def test_tasks_are_not_added_to_a_bag_that_too_many_failures_have_stopped_until_it_is_resumed(self):
+        job = laptop.submit(bag("halted", "test -e /tmp/halted.mended", {"count": 4, "max_fails": 1, "retries": 0}))
+        self.done(job, "FAILED")
+        told = laptop.run("job", "submit", "--append", job.id, "--array", "4-5", code=2).err
+        self.assertIn("job resume", told)
+        for host in the_grid.hosts:
+            the_grid.enter(host, "touch /tmp/halted.mended")
+        laptop.run("job", "resume", job.id)
+        self.done(job)
+        laptop.run("job", "submit", "--append", job.id, "--array", "4-5")
+        job.wait("all six", 60, lambda: job.show()["bag"]["done"] == 6)
+        self.done(job)
 
     def last_step(self, name, run, tasks=30, **more):
         """A bag whose tasks leave files, a last step that waits until its host is told, and where that is."""
@@ -201,6 +218,26 @@ class Bags(grid.Case):
         part = os.path.join(laptop.folder, "merge-part")
         laptop.run("job", "pull", job.id, part, "--tasks", "3")
         self.assertEqual(os.listdir(f"{part}/out"), ["3.txt"])
+        again = grid.Job(laptop, laptop.run("job", "rerun", job.id, "-n", "merge-again", "--json").json["job_id"])
+        self.assertEqual(self.done(again)["done"], 30)
+        self.assertEqual(self.pulled(again, "merged-again")["counts.txt"], "30 30 0\n")
+
+    def test_batch_scripts_of_slurm_and_num_jobs_of_skypilot_are_bags(self):
+        script = os.path.join(laptop.folder, "sbatch", "sweep.sbatch")
+        os.makedirs(os.path.dirname(script))
+        with open(os.path.join(os.path.dirname(script), "data.txt"), "w", encoding="utf-8") as file:
+            file.write("data\n")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/bash\n#SBATCH --array=3-9:3%2 -c 1\n#SBATCH --output=%a.out\n\n"
+                       "cd $SLURM_SUBMIT_DIR\nsrun --ntasks=1 -n 1 echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT $(cat data.txt)\n")
+        run = laptop.run("job", "submit", "-d", script)
+        self.assertIn("--output is ignored", run.err)
+        job = grid.Job(laptop, run.out.split()[1])
+        self.done(job)
+        self.assertEqual([job.logs("--task", str(task)) for task in range(3)], ["3/3 data\n", "6/3 data\n", "9/3 data\n"])
+        job = laptop.submit({"name": "ranked", "run": "echo $SKYPILOT_JOB_RANK of $SKYPILOT_NUM_JOBS", "num_jobs": 3, "resources": {"cpus": 1}})
+        self.done(job)
+        self.assertEqual([job.logs("--task", str(task)) for task in range(3)], ["0 of 3\n", "1 of 3\n", "2 of 3\n"])
 
     def test_finally_runs_though_tasks_failed_and_its_own_failure_is_the_bags(self):
         job = laptop.submit({**bag("partly", "test $GRIDCTL_TASK_INDEX != 3 || test -e /tmp/partly.mended", {"count": 8, "retries": 0}),

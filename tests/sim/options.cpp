@@ -163,7 +163,7 @@ void draw_bag(const Options& o, Random& random, job::Spec& spec) {
   spec.workload.work.reset();
   if (random.chance(0.5)) spec.tasks->retries = static_cast<int>(random.between(0, 3));
   if (random.chance(0.3)) spec.tasks->max_parallel = static_cast<int>(random.between(1, 4));
-  if (spec.workload.tasks % 3 == 0) spec.tasks->finally_run = "merge";
+  if (o.last_step || spec.workload.tasks % 3 == 0) spec.tasks->finally_run = "merge";
   spec.twins = 1;
   spec.checkpoint.standby = false;
   spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;

@@ -95,6 +95,7 @@ struct Options {
   int tasks = 0;               // at most
   Nanos task_takes = k_s / 2;  // on average
   int task_slow = 1;           // so many times as long on the first host
+  bool last_step = false;  // of every bag
   double task_fails = 0, task_poison = 0, task_kills = 0;  // once; always; its worker dies of it, always
   double program_fails = 0;  // a job's own code ends with an error once in a while
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself

@@ -96,6 +96,7 @@ std::vector<Base> bases() {
   o.bags = 1;
   o.tasks = 60;
   o.task_takes = 6 * k_s;
+  o.last_step = true;
   o.faults = {fault(FaultKind::host_power, 60 * k_s, 30 * k_s), fault(FaultKind::laptop_kill, 80 * k_s, 5 * k_s)};
   all.push_back({"a bag", o});
   return all;

@@ -11,11 +11,8 @@ namespace gridctl::control {
 namespace {
 
 constexpr const char* k_gather_work = "bag-gather";
-constexpr const char* k_tasks_role = "tasks";  // of the input that a last step has instead of the working directory
 constexpr Duration k_gather_pause = std::chrono::seconds{30};
 constexpr std::size_t k_failed_named = 1000;
-constexpr const char* k_failed_name = "GRIDCTL_TASKS_FAILED";
-constexpr const char* k_failed_list_name = "GRIDCTL_TASKS_FAILED_LIST";
 
 // True when the job waits: its attempt, if there is one, is stopped first.
 bool is_waiting(const Controls& controls, TrackedJob& leader) {
@@ -49,8 +46,8 @@ void change(const Controls& controls, TrackedJob& leader, const std::function<vo
   commit_unless_grown(controls, leader, [&](job::Spec& spec) -> Result<job::Step> {
     registry::JobRecords& records = controls.world.records;
     TRY_ASSIGN(std::vector<registry::Input> inputs, records.inputs(leader.id()));
-    std::erase_if(inputs, [](const registry::Input& one) { return one.role == k_tasks_role; });
-    if (gathered) inputs.push_back({k_tasks_role, "", gathered->root, gathered->bytes});
+    std::erase_if(inputs, [](const registry::Input& one) { return one.role == job::k_tasks_role; });
+    if (gathered) inputs.push_back({job::k_tasks_role, "", gathered->root, gathered->bytes});
     shape(spec);
     return records.replace(leader.id(), spec, inputs, {controls.world.clock.wall(), job::MoveWithdrawn{}});
   });
@@ -76,8 +73,8 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std:
   const bag::Progress now = bag.progress();
   const auto shape = [now, list = bag::to_text(bag.failed().list(), k_failed_named)](job::Spec& spec) {
     spec.envs[job::k_tasks_done_name] = std::to_string(now.done);
-    spec.envs[k_failed_name] = std::to_string(now.failed);
-    spec.envs[k_failed_list_name] = list;
+    spec.envs[job::k_tasks_failed_name] = std::to_string(now.failed);
+    spec.envs[job::k_tasks_failed_list_name] = list;
   };
   controls.attempts.in_background(
       leader.id(), k_gather_work, {os::Lane::Kind::urgent, {}},
@@ -98,10 +95,7 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std:
 
 void back_to_tasks(const Controls& controls, TrackedJob& leader) {
   if (!is_waiting(controls, leader)) return;
-  const auto shape = [](job::Spec& spec) {
-    for (const char* name : {job::k_tasks_done_name, k_failed_name, k_failed_list_name}) spec.envs.erase(name);
-  };
-  change(controls, leader, shape, std::nullopt);
+  change(controls, leader, [](job::Spec& spec) { spec = job::without_last_step(std::move(spec)); }, std::nullopt);
 }
 
 void end_bag(const Controls& controls, TrackedJob& leader, const job::TwinSucceeded& end) {

@@ -166,7 +166,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   if (!form.image_is_archive) out.image = form.image;
   for (const registry::Input& input : facts.inputs) {
     if (input.role == "image" && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
-    if (input.role == (is_last_step ? "tasks" : "workdir")) out.workdir = input.root;
+    if (input.role == (is_last_step ? std::string_view(job::k_tasks_role) : "workdir")) out.workdir = input.root;
     if (input.role == "mount") out.mounts.push_back({input.root, input.target});
   }
   if (facts.restore) {

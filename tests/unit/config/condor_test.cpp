@@ -32,6 +32,7 @@ environment = "MODE=fast NAME='two words'"
 request_cpus = 2
 request_memory = 2048
 request_disk = 4 GB
+request_gpus = 2
 output = out.$(Process)
 max_retries = 3
 transfer_output_files = result.csv, plots/
@@ -48,6 +49,7 @@ queue 150
   EXPECT_EQ(spec.envs.at("NAME"), "two words");
   EXPECT_EQ(spec.resources.cpus, 2);
   EXPECT_EQ(spec.resources.memory_bytes, 2ull << 30);
+  EXPECT_EQ(spec.resources.gpus.at(0).count_min, 2);
   const std::string warnings = join(job->warnings, "\n");
   EXPECT_THAT(warnings, HasSubstr("output is ignored: gridctl keeps the output"));
   EXPECT_THAT(warnings, HasSubstr("+projectname is ignored"));

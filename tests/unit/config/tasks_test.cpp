@@ -123,11 +123,32 @@ TEST_F(TasksKey, TakesALastStep) {
   EXPECT_EQ(job->spec.tasks->finally_run, "cat out/*");
 }
 
+TEST_F(TasksKey, TakesAnArrayAsSbatchDoes) {
+  const auto job = read("tasks: {array: '1-9:2%3', retries: 2}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.workload.tasks, 5);
+  EXPECT_EQ(job->spec.tasks->array_first, 1);
+  EXPECT_EQ(job->spec.tasks->max_parallel, 3);
+  EXPECT_EQ(job->spec.tasks->retries, 2);
+  EXPECT_THAT(refusal("tasks: {array: 5-1}\n"), HasSubstr("key 'tasks.array': expected indices"));
+  EXPECT_THAT(refusal("tasks: {array: 0-3, count: 4}\n"), HasSubstr("expected one of count, from, matrix and array"));
+}
+
+TEST_F(TasksKey, TellsTheJobsOfSkyPilotTheirRank) {
+  const auto job = read("num_jobs: 3\nfinally: merge\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.workload.tasks, 3);
+  EXPECT_EQ(job->spec.envs.at("SKYPILOT_NUM_JOBS"), "3");
+  EXPECT_EQ(split(job->items, '\0').at(2), "SKYPILOT_JOB_RANK=2");
+  EXPECT_THAT(refusal("num_jobs: 2\ntasks: 2\n"), HasSubstr("means the same as 'tasks'"));
+  EXPECT_THAT(refusal("num_jobs: 0\n"), HasSubstr("'num_jobs'"));
+}
+
 TEST_F(TasksKey, SaysWhatIsWrong) {
   file("empty.txt", "\n\n");
   EXPECT_THAT(refusal("tasks: 0\n"), HasSubstr("expected a whole number from 1 to 10000000"));
-  EXPECT_THAT(refusal("tasks: {retries: 1}\n"), HasSubstr("expected one of count, from and matrix"));
-  EXPECT_THAT(refusal("tasks: {count: 1, from: x}\n"), HasSubstr("expected one of count, from and matrix"));
+  EXPECT_THAT(refusal("tasks: {retries: 1}\n"), HasSubstr("expected one of count, from, matrix and array"));
+  EXPECT_THAT(refusal("tasks: {count: 1, from: x}\n"), HasSubstr("expected one of count, from, matrix and array"));
   EXPECT_THAT(refusal("tasks: {from: nowhere.txt}\n"), HasSubstr("key 'tasks.from'"));
   EXPECT_THAT(refusal("tasks: {from: 'nothing/*.png'}\n"), HasSubstr("no file matches"));
   EXPECT_THAT(refusal("tasks: {from: empty.txt}\n"), HasSubstr("has no items"));
