@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/bag_view.hpp"
@@ -24,18 +25,30 @@ Error wrong(const registry::Job& bag, const std::string& why) {
   return make_error(Code::usage, "--append: " + bag.name + " (" + bag.id.value + ") " + why, "gridctl help gridctl-job.5");
 }
 
+std::vector<std::int64_t> numbers_of(const config::ParsedJob& array) {
+  const job::Tasks& tasks = *array.spec.tasks;
+  std::vector<std::int64_t> numbers;
+  if (tasks.items == job::ItemForm::none)
+    for (int i = 0; i < array.spec.workload.tasks; ++i) numbers.push_back(tasks.array_first + i * tasks.array_step);
+  for (const std::string& item : split(array.items, '\0'))
+    if (const auto number = parse_number<std::int64_t>(item.substr(item.find('=') + 1))) numbers.push_back(*number);
+  return numbers;
+}
+
 // An array that goes on where that of the bag ends needs no items; to a list of numbers, numbers are added.
-Result<void> fit_array(const registry::Job& bag, config::ArraySpec array, config::ParsedJob& more) {
+Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   const job::Tasks& its = *bag.spec.tasks;
-  if (its.items == job::ItemForm::variables) {
-    more.items.clear();
-    for (const std::int64_t number : array.numbers) more.items += "SLURM_ARRAY_TASK_ID=" + std::to_string(number) + '\0';
-    more.spec.tasks->items = job::ItemForm::variables;
+  const std::vector<std::int64_t> numbers = numbers_of(more);
+  const bool lists = its.items == job::ItemForm::variables && bag.spec.envs.contains(config::k_array_count_name);
+  more.items.clear();
+  more.spec.tasks->items = lists ? its.items : job::ItemForm::none;
+  if (lists) {
+    for (const std::int64_t number : numbers) more.items += "SLURM_ARRAY_TASK_ID=" + std::to_string(number) + '\0';
     return {};
   }
   const std::int64_t next = its.array_first + bag.spec.workload.tasks * its.array_step;
-  for (std::size_t i = 0; i < array.numbers.size(); ++i)
-    if (array.numbers[i] != next + static_cast<std::int64_t>(i) * its.array_step)
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] != next + static_cast<std::int64_t>(i) * its.array_step)
       return wrong(bag, "counts its tasks in steps of " + std::to_string(its.array_step) + ": its array goes on with " + std::to_string(next));
   return {};
 }
@@ -54,6 +67,8 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
   if (!parsed.positionals.empty()) {
     TRY_ASSIGN(config::ParsedJob more, config::load_job_file(parsed.positionals[0], {}));
     if (!more.spec.tasks) return make_error(Code::usage, "--append: " + parsed.positionals[0] + " has no tasks");
+    if (more.spec.envs.contains("SKYPILOT_NUM_JOBS")) return wrong(bag, "knows how many num_jobs there are: submit the others as a bag of their own");
+    if (more.spec.envs.contains(config::k_array_count_name)) TRY(fit_array(bag, more));
     return more;
   }
   if (parsed.has("array")) {
@@ -61,7 +76,7 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
     if (!array) return make_error(Code::usage, "--array: expected " + array.error().message);
     config::ParsedJob more;
     TRY(config::set_array(*array, more));
-    TRY(fit_array(bag, *array, more));
+    TRY(fit_array(bag, more));
     return more;
   }
   const bool has_words = !parsed.command.empty() && parsed.command.front() != ":::" && parsed.command.front() != "::::";

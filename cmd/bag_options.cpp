@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -127,10 +128,13 @@ Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::
 
 Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
   if (parsed.has("array")) {
-    if (job.spec.tasks) return make_error(Code::usage, "--array: the job has tasks already");
+    if (job.spec.tasks && !job.spec.envs.contains(config::k_array_count_name)) return make_error(Code::usage, "--array: the job has tasks already");
     const Result<config::ArraySpec> array = config::parse_array(parsed.value("array"));
     if (!array) return make_error(Code::usage, "--array: expected " + array.error().message);
     TRY(config::set_array(*array, job));
+    // The time of a batch script of Slurm is that of one task.
+    if (job.spec.max_duration && job.spec.run.find("\n#SBATCH") != std::string::npos)
+      job.spec.tasks->timeout = *std::exchange(job.spec.max_duration, std::nullopt);
   }
   if (parsed.has("stream") && !parsed.has("each")) return make_error(Code::usage, "--stream goes with --each; in a job file write tasks: {mode: stream}");
   const auto number = [&](std::string_view name, int least, int most, int& into) -> Result<void> {

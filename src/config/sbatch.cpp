@@ -23,7 +23,8 @@ constexpr std::string_view k_gpus_elsewhere = "is not supported: write --gres=gp
 constexpr std::string_view k_of_cluster = "hosts are chosen by what the job needs; see constraints in gridctl-job(5)";
 constexpr std::string_view k_output_kept = "gridctl keeps the output: gridctl job logs --task N";
 constexpr std::string_view k_nobody_told = "nobody is written to; see notify in gridctl-job(5)";
-constexpr std::string_view k_one_process = "is not supported in a script: write 'num_nodes' and 'launcher' in a job file";
+constexpr int k_processes_max = 4096;
+constexpr std::string_view k_one_process = "of more than 1 is not supported in a script: write 'num_nodes' and 'launcher' in a job file";
 constexpr SbatchOption k_sbatch_options[] = {
     {'J', "job-name", "", ""},
     {'a', "array", "", ""},
@@ -38,9 +39,9 @@ constexpr SbatchOption k_sbatch_options[] = {
     {'t', "time", "", ""},
     {'D', "chdir", "", ""},
     {0, "export", "", ""},
-    {'N', "nodes", "", k_one_process},
-    {'n', "ntasks", "", k_one_process},
-    {0, "ntasks-per-node", "", k_one_process},
+    {'N', "nodes", "", ""},
+    {'n', "ntasks", "", ""},
+    {0, "ntasks-per-node", "", ""},
     {'o', "output", k_output_kept, ""},
     {'e', "error", k_output_kept, ""},
     {0, "open-mode", k_output_kept, ""},
@@ -60,8 +61,8 @@ constexpr SbatchOption k_sbatch_options[] = {
     {0, "priority", "see priority in gridctl-job(5)", ""},
     {'d', "dependency", "", "is not supported: submit the job when the other one has ended"},
     {'C', "constraint", "", "is not read: write what hosts must be under 'constraints' of a job file"},
-    {'w', "nodelist", "", "is not read: give --provider NAME"},
-    {'x', "exclude", "", "is not read: write 'constraints' in a job file"},
+    {'w', "nodelist", k_of_cluster, ""},
+    {'x', "exclude", k_of_cluster, ""},
     {0, "gpus-per-socket", "", k_gpus_elsewhere},
     {0, "mem-per-gpu", "", "is not supported: write --mem"},
     {0, "cpus-per-gpu", "", "is not supported: write --cpus-per-task"},
@@ -70,6 +71,16 @@ constexpr SbatchOption k_sbatch_options[] = {
     {'b', "begin", "", "is not supported: submit the job when it is to begin"},
     {0, "wrap", "", "is not supported: write the command into the script"}};
 
+struct SbatchAlias {
+  std::string_view other, name;
+};
+constexpr SbatchAlias k_sbatch_aliases[] = {{"tasks", "ntasks"}, {"tasks-per-node", "ntasks-per-node"}, {"workdir", "chdir"}};
+
+// For a script that loads modules: hosts may have all that it needs without any.
+constexpr std::string_view k_module = R"(command -v module > /dev/null || module() {
+  echo "gridctl: this host has no environment modules: module $*" >&2
+}
+)";
 // The program `srun` starts one process, which is what this does; its own options say nothing more.
 constexpr std::string_view k_srun = R"(srun() {
   while case "$1" in -*) ;; *) false ;; esac; do
@@ -116,6 +127,7 @@ class Sbatch {
   Result<Node> job() {
     TRY(check_shell());
     TRY(read());
+    TRY(check_processes());
     Node job, resources, tasks;
     resources.at = tasks.at = job.at = {1, 1};
     if (const Given* name = find("job-name")) put(job, "name", text_node(to_name(name->text), name->at));
@@ -129,6 +141,7 @@ class Sbatch {
     TRY(put_export(job));
     const Given* folder = find("chdir");
     put(job, "workdir", text_node(folder == nullptr ? "." : folder->text, folder == nullptr ? Position{} : folder->at));
+    warn_of_modules();
     put(job, "run", text_node(script(), {1, 1}));
     return job;
   }
@@ -150,6 +163,21 @@ class Sbatch {
     if (shell == "bash" || shell == "sh") return {};
     return error_at(source_.file, {1, 1}, "only scripts for sh and bash are read, got '" + excerpt(first) +
                                               "': gridctl job submit --array LIST -- " + source_.file);
+  }
+
+  // More processes than one are more processors for the script, as long as nothing in it asks Slurm to start them.
+  Result<void> check_processes() {
+    for (const char* name : {"nodes", "ntasks", "ntasks-per-node"}) {
+      const Given* given = find(name);
+      if (given == nullptr || given->text == "1-1") continue;
+      int count = 0;
+      if (!all_digits(given->text) || !parse_into(given->text, count) || count < 1 || count > k_processes_max)
+        return wrong(*given, name, "a number");
+      if (count > 1 && (std::string_view(name) == "nodes" || text_.find("srun") != std::string_view::npos))
+        return error_at(source_.file, given->at, "--" + std::string(name) + " " + std::string(k_one_process));
+      processes_ = std::max(processes_, count);
+    }
+    return {};
   }
 
   // As sbatch does: options stand before the first command.
@@ -183,7 +211,9 @@ class Sbatch {
       const std::string& word = words[i];
       const bool is_long = word.starts_with("--");
       const std::size_t equals = is_long ? word.find('=') : std::string::npos;
-      const std::string name = is_long ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : word.substr(0, 2);
+      std::string name = is_long ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : word.substr(0, 2);
+      for (const SbatchAlias& alias : k_sbatch_aliases)
+        if (is_long && name == alias.other) name = alias.name;
       const auto option = std::ranges::find_if(k_sbatch_options, [&](const SbatchOption& one) {
         return is_long ? one.name == name : word.size() > 1 && word[0] == '-' && one.letter == word[1];
       });
@@ -203,7 +233,6 @@ class Sbatch {
 
   Result<void> take(const SbatchOption& option, Given given) {
     const std::string name = "--" + std::string(option.name);
-    if (option.refused == k_one_process && (given.text == "1" || given.text == "1-1")) return {};
     if (!option.refused.empty()) return error_at(source_.file, given.at, name + " " + std::string(option.refused));
     if (!option.ignored.empty()) source_.warn(given.at, name + " is ignored: " + std::string(option.ignored));
     else if (given.text.empty()) return wrong(given, option.name, "a value");
@@ -214,7 +243,12 @@ class Sbatch {
   // Slurm counts in MiB where there is no unit.
   Result<void> put_amounts(Node& resources) {
     const Given* cpus = find("cpus-per-task");
-    if (cpus != nullptr) put(resources, "cpus", text_node(cpus->text, cpus->at));
+    int each = 1;
+    if (cpus != nullptr && (!all_digits(cpus->text) || !parse_into(cpus->text, each) || each > k_processes_max))
+      return wrong(*cpus, "cpus-per-task", "a number");
+    each *= processes_;
+    if (cpus != nullptr || processes_ > 1)
+      put(resources, "cpus", text_node(std::to_string(each), cpus != nullptr ? cpus->at : Position{}));
     for (const auto& [name, key] : {std::pair{"mem", "memory"}, std::pair{"mem-per-cpu", "memory"}, std::pair{"tmp", "disk"}}) {
       const Given* given = find(name);
       if (given == nullptr || (given->text == "0" && std::string_view(name) == "mem")) continue;
@@ -226,9 +260,8 @@ class Sbatch {
       const std::size_t power = std::string_view("kmgt").find(lower(std::string(1, unit))[0]);
       if (!all_digits(text) || text.size() > 9 || !parse_into(text, number) || power == std::string_view::npos)
         return wrong(*given, name, "a size such as 16G");
-      int each = 1;
-      if (std::string_view(name) == "mem-per-cpu" && cpus != nullptr && !parse_into(cpus->text, each)) return wrong(*cpus, "cpus-per-task", "a number");
-      put(resources, key, text_node(std::to_string(number * each) + (power == 0 ? "KiB" : power == 1 ? "MiB" : power == 2 ? "GiB" : "TiB"), given->at));
+      if (std::string_view(name) == "mem-per-cpu") number *= each;
+      put(resources, key, text_node(std::to_string(number) + (power == 0 ? "KiB" : power == 1 ? "MiB" : power == 2 ? "GiB" : "TiB"), given->at));
     }
     return {};
   }
@@ -243,6 +276,7 @@ class Sbatch {
         if (text != "gpu" && !text.starts_with("gpu:")) return wrong(*given, name, "gpu:N or gpu:MODEL:N");
         text = text == "gpu" ? "1" : text.substr(4);
       }
+      std::ranges::replace(text, '_', ' ');  // rtx_6000_ada
       put(resources, "accelerators", text_node(text, given->at));
       break;
     }
@@ -273,12 +307,23 @@ class Sbatch {
     return {};
   }
 
+  [[nodiscard]] bool loads_modules() const {
+    return std::ranges::any_of(lines_, [](const std::string& line) { return trim(line).starts_with("module "); });
+  }
+  void warn_of_modules() {
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      if (trim(lines_[i]).starts_with("module "))
+        return source_.warn({static_cast<int>(i) + 1, 1}, "hosts need not have environment modules: what is not installed there comes by --image, or setup in a job file");
+  }
+
   [[nodiscard]] std::string script() const {
-    std::string text = "export SLURM_SUBMIT_DIR=\"$PWD\" SLURM_JOB_ID=\"$GRIDCTL_JOB_ID\"";
+    std::string text = "export SLURM_SUBMIT_DIR=\"$PWD\" SLURM_JOB_ID=\"$GRIDCTL_JOB_ID\" SLURM_JOBID=\"$GRIDCTL_JOB_ID\" SLURM_NTASKS=" +
+                       std::to_string(processes_);
     if (const Given* name = find("job-name")) text += " SLURM_JOB_NAME=" + shell_quote(name->text);
     if (const Given* cpus = find("cpus-per-task")) text += " SLURM_CPUS_PER_TASK=" + shell_quote(cpus->text);
     text += "\n";
     if (text_.find("srun") != std::string_view::npos) text += k_srun;
+    if (loads_modules()) text += k_module;
     return text + std::string(text_);
   }
 
@@ -286,6 +331,7 @@ class Sbatch {
   const std::string_view text_;
   const std::vector<std::string> lines_;
   std::map<std::string, Given, std::less<>> given_;
+  int processes_ = 1;
 };
 
 }  // namespace

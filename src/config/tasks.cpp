@@ -190,6 +190,7 @@ Result<ArraySpec> parse_array(std::string_view text) {
     if (!parse_into(text.substr(percent + 1), array.at_once) || array.at_once < 1) return bad();
     text = text.substr(0, percent);
   }
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   for (const std::string& part : split(std::string(text), ',')) {
     std::string_view rest = part;
     const auto first = take_number<std::int64_t>(rest);
@@ -213,7 +214,9 @@ Result<ArraySpec> parse_array(std::string_view text) {
 
 Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
   const std::vector<std::int64_t>& numbers = array.numbers;
-  job::Tasks tasks;
+  job::Tasks tasks = job.spec.tasks.value_or(job::Tasks{});
+  tasks.items = job::ItemForm::none;
+  job.items.clear();
   tasks.max_parallel = std::min(array.at_once, job::k_bag_workers_max);
   tasks.array_first = numbers.front();
   tasks.array_step = numbers.size() > 1 ? numbers[1] - numbers[0] : 1;
@@ -222,10 +225,10 @@ Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
   if (tasks.items == job::ItemForm::variables)
     for (const std::int64_t number : numbers) job.items += "SLURM_ARRAY_TASK_ID=" + std::to_string(number) + '\0';
   const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-  job.spec.envs.insert({{"SLURM_ARRAY_TASK_COUNT", std::to_string(numbers.size())},
-                        {"SLURM_ARRAY_TASK_MIN", std::to_string(*least)},
-                        {"SLURM_ARRAY_TASK_MAX", std::to_string(*most)},
-                        {"SLURM_ARRAY_TASK_STEP", std::to_string(tasks.array_step)}});
+  job.spec.envs[k_array_count_name] = std::to_string(numbers.size());
+  job.spec.envs["SLURM_ARRAY_TASK_MIN"] = std::to_string(*least);
+  job.spec.envs["SLURM_ARRAY_TASK_MAX"] = std::to_string(*most);
+  job.spec.envs["SLURM_ARRAY_TASK_STEP"] = std::to_string(tasks.array_step);
   job.spec.workload.tasks = static_cast<int>(numbers.size());
   job.spec.tasks = tasks;
   return {};

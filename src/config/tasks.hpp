@@ -26,8 +26,10 @@ struct ArraySpec {
   std::vector<std::int64_t> numbers;
   int at_once = 0;  // 0: no limit
 };
+inline constexpr const char* k_array_count_name = "SLURM_ARRAY_TASK_COUNT";  // of every array
 // Errors say what was expected.
 [[nodiscard]] Result<ArraySpec> parse_array(std::string_view text);
+// Takes the place of an array that the job has.
 [[nodiscard]] Result<void> set_array(const ArraySpec& array, ParsedJob& job);
 
 [[nodiscard]] std::string resolve_beside(const std::string& path, const std::string& base);

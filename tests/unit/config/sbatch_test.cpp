@@ -64,9 +64,43 @@ TEST(Sbatch, IsAJobWithoutAnArray) {
   EXPECT_THAT(join(job->warnings, "\n"), HasSubstr("--export=ALL is ignored"));
 }
 
+TEST(Sbatch, TakesTheSpellingsOfScriptsThatPeopleHave) {
+  const auto job = read_script(R"(#! /bin/bash
+# Example usage: sbatch sweep.sh
+
+##SBATCH -A other
+#SBATCH -N 1                        # number of nodes
+#SBATCH -n 8                        # number of cores
+#SBATCH --mem 8GB
+#SBATCH -t 4-2:00                   # D-HH:MM
+#SBATCH --array=[0-2]
+#SBATCH --exclude=gnode13 --mail-user="me@example.org"  # <- update this
+#SBATCH --gres=gpu:rtx_6000_ada:1
+module load R
+mpirun -n $SLURM_NTASKS ./svd
+)");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.workload.tasks, 3);
+  EXPECT_EQ(job->spec.resources.cpus, 8);
+  EXPECT_EQ(job->spec.resources.memory_bytes, 8ull << 30);
+  EXPECT_EQ(job->spec.tasks->timeout, std::chrono::hours{98});
+  EXPECT_EQ(job->spec.resources.gpus.at(0).count_min, 1);
+  EXPECT_THAT(job->spec.run, HasSubstr("SLURM_NTASKS=8"));
+  EXPECT_THAT(job->spec.run, HasSubstr("|| module() {"));
+  const std::string warnings = join(job->warnings, "\n");
+  EXPECT_THAT(warnings, HasSubstr("sweep.sbatch:12:1: hosts need not have environment modules"));
+  EXPECT_THAT(warnings, HasSubstr("--exclude is ignored"));
+  const auto cpus = read_script("#!/bin/bash\n#SBATCH --tasks-per-node=2 -c 3 --mem-per-cpu=1G\ntrue\n");
+  ASSERT_TRUE(cpus) << cpus.error().message;
+  EXPECT_EQ(cpus->spec.resources.cpus, 6);
+  EXPECT_EQ(cpus->spec.resources.memory_bytes, 6ull << 30);
+}
+
 TEST(Sbatch, RefusesByNameWhatCannotBeServed) {
   EXPECT_THAT(script_refusal("#SBATCH --dependency=afterok:7"), HasSubstr("sweep.sbatch:2:1: --dependency is not supported"));
-  EXPECT_THAT(script_refusal("#SBATCH -N 2"), HasSubstr("--nodes is not supported in a script"));
+  EXPECT_THAT(script_refusal("#SBATCH -N 2"), HasSubstr("--nodes of more than 1 is not supported in a script"));
+  EXPECT_THAT(script_refusal("#SBATCH -n 4\nsrun ./x"), HasSubstr("--ntasks of more than 1 is not supported"));
+  EXPECT_THAT(script_refusal("#SBATCH -c many"), HasSubstr("--cpus-per-task: expected a number, got 'many'"));
   EXPECT_THAT(script_refusal("#SBATCH -C a100"), HasSubstr("--constraint is not read"));
   EXPECT_THAT(script_refusal("#SBATCH --array=5-1"), HasSubstr("expected indices such as 0-999"));
   EXPECT_THAT(script_refusal("#SBATCH --array"), HasSubstr("--array: expected a value"));
