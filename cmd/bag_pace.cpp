@@ -10,7 +10,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::size_t k_ends_kept = 64, k_ends_least = 3;
+constexpr std::size_t k_ends_least = 3;
 constexpr double k_sure = 2;          // standard errors: about 95 %
 constexpr double k_error_most = 0.9;  // of the rate: beyond that nobody knows when the end comes
 constexpr double k_gap_least_s = 1e-4;
@@ -23,13 +23,12 @@ std::string seconds_text(double seconds) {
 void BagPace::take(const bag::Record& record) {
   const auto* told = std::get_if<bag::Told>(&record);
   if (told == nullptr) return;
-  std::deque<std::int64_t>& ends = ends_[told->worker];
-  const std::size_t skipped = told->results.size() - std::min(told->results.size(), k_ends_kept);
+  Ends& ends = ends_[told->worker];
+  const std::size_t skipped = told->results.size() - std::min(told->results.size(), ends.kept.size());
   for (std::size_t i = skipped; i < told->results.size(); ++i) {
     const wire::TaskResult& one = told->results[i];
     if (one.end == wire::TaskEnd::revoked || one.began.ms <= 0) continue;
-    ends.push_back(one.began.ms + one.ms);
-    if (ends.size() > k_ends_kept) ends.pop_front();
+    ends.kept[ends.seen++ % ends.kept.size()] = one.began.ms + one.ms;
   }
 }
 
@@ -41,7 +40,7 @@ std::optional<BagPace::Forecast> BagPace::forecast(const bag::Bag& bag) const {
     const bag::Holder* holder = bag.find(worker);
     if (holder == nullptr || !holder->open || holder->held.empty() || ends.size() < k_ends_least) continue;
     const auto gaps = static_cast<double>(ends.size() - 1);
-    const double mean_s = std::max(static_cast<double>(ends.back() - ends.front()) / 1000 / gaps, k_gap_least_s);
+    const double mean_s = std::max(static_cast<double>(ends.back() - ends[0]) / 1000 / gaps, k_gap_least_s);
     double squares = 0;
     for (std::size_t i = 1; i < ends.size(); ++i)
       squares += std::pow(static_cast<double>(ends[i] - ends[i - 1]) / 1000 - mean_s, 2);

@@ -2,7 +2,8 @@
 // How fast a bag is worked off, by the last results of each worker, and when it will be done. Pure.
 #pragma once
 
-#include <deque>
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,7 +25,16 @@ class BagPace {
   [[nodiscard]] std::optional<Forecast> forecast(const bag::Bag& bag) const;
 
  private:
-  std::map<bag::Worker, std::deque<std::int64_t>> ends_;  // of its last tasks, ms by its host's clock
+  // When the last tasks of a worker ended, ms by its host's clock. All results of a bag pass through here each time that
+  // somebody looks.
+  struct Ends {
+    std::array<std::int64_t, 64> kept{};
+    std::size_t seen = 0;
+    [[nodiscard]] std::size_t size() const { return std::min(seen, kept.size()); }
+    [[nodiscard]] std::int64_t operator[](std::size_t i) const { return kept[(seen - size() + i) % kept.size()]; }
+    [[nodiscard]] std::int64_t back() const { return (*this)[size() - 1]; }
+  };
+  std::map<bag::Worker, Ends> ends_;
 };
 
 // "12.5 tasks/s, done in about 3 min (2 min to 5 min)"
