@@ -133,6 +133,27 @@ TEST(Bags, GoBackToTasksThatAreAddedWhileTheirLastStepRunsOrEnds) {
   EXPECT_EQ(bag_of(grid).progress().done, 100u);
 }
 
+// A daemon that saw the end of a worker, and died before that stood in the journal.
+TEST(Bags, GiveToOthersWhatAWorkerHeldOfWhichNoJobKnowsAnyMore) {
+  Options o = bag_options(2);
+  o.task_takes = 2 * k_s;
+  Grid grid(o);
+  add_bag(grid, 200);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > 20 && grid.runs("bagr2"); }));
+  grid.laptop().die(false);
+  const job::Attempt attempt = *grid.job("bagr2").machine.attempt();
+  for (std::size_t i = 0; i < 2; ++i)
+    if (attempt.lead().host.value == "host" + std::to_string(i)) grid.world.hosts[i]->lose_power();
+  registry::JobRecords& records = *grid.laptop().records();
+  const auto happen = [&](const job::Event& what) { ASSERT_TRUE(records.apply({"bagr2"}, {grid.laptop().wall(), what})); };
+  happen(job::AttemptEnded{attempt.epoch, {job::EndKind::host_rebooted, -1, 0, ""}});
+  happen(job::Collected{attempt.epoch, ""});
+  happen(job::CleanedUp{attempt.lead().host, attempt.epoch});
+  grid.laptop().begin();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(bag_of(grid).progress().done, 200u);
+}
+
 TEST(Bags, MakeNoMoreWorkersThanTasks) {
   Options o = bag_options(3);
   o.task_takes = k_min;

@@ -61,6 +61,7 @@ class BagConcern : public Concern {
     if (!job.spec().tasks) return;
     TrackedJob& mine = *controls_.book.find(job.id());
     for (const job::PendingCleanup& end : job.state().pending_cleanups) mine.unfetched.insert(end.epoch.value);
+    if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && works_on_tasks(job)) mine.unfetched.insert(attempt->epoch.value);
     Live& live = bags_[leader_of(job)];
     live.members.insert(job.id().value);
     if (number_of(job) == 1 && live.run == nullptr) open(job, live);
@@ -257,6 +258,7 @@ class BagConcern : public Concern {
       if (now - *seat.ended > k_last_results || (cleanup == nullptr && !collecting)) done.push_back(worker);
     }
     for (const bag::Worker& worker : done) give_up(leader, live, worker);
+    if (controls_.book.is_certain()) live.run->close_forgotten(controls_.book);
   }
 
   // Its tasks are given to others from now on.

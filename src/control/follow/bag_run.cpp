@@ -79,6 +79,21 @@ void BagRun::join(const bag::Worker& worker, const JobId& job, const job::Attemp
   seats_.emplace(worker, std::move(seat));
 }
 
+void BagRun::close_forgotten(const JobBook& book) {
+  std::vector<bag::Worker> forgotten;
+  for (const auto& [worker, holder] : bag_.workers()) {
+    if (!holder.open || seats_.contains(worker)) continue;
+    const TrackedJob* job = book.find(worker.number == 1 ? id_ : registry::twin_id(id_, static_cast<int>(worker.number)));
+    const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+    const bool is_known = (attempt != nullptr && attempt->epoch.value == worker.epoch) ||
+                          (job != nullptr && std::ranges::any_of(job->state().pending_cleanups, [&](const job::PendingCleanup& end) {
+                             return end.epoch.value == worker.epoch;
+                           }));
+    if (!is_known) forgotten.push_back(worker);
+  }
+  for (const bag::Worker& worker : forgotten) add(bag::Closed{worker, {}});
+}
+
 // Records of it were lost here, or results there: what its host says is taken.
 void BagRun::resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
   add(bag::Rebased{worker, told.orders_seen, told.results_from});

@@ -48,6 +48,9 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   // Adds the tasks that the job has and the journal lacks. Their items are there before the job names them.
   [[nodiscard]] Result<void> add_tasks(const TrackedJob& leader);
   void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt);
+  // Closes the workers of which no job knows any more: a daemon before us has seen their end, and did not come to write it
+  // down.
+  void close_forgotten(const JobBook& book);
   // Whether the seat may be given up: all that its host has is here.
   [[nodiscard]] bool take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
   // Takes those results into account whose output is here.
