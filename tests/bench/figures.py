@@ -16,6 +16,7 @@ import datetime
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,21 @@ def gangs(packages, patience):
         the_grid.down()
 
 
+def bags(gridctl):
+    """Rows: what of bags was measured, and the median."""
+    def told_by(script, *words):
+        return subprocess.run([sys.executable, os.path.join(HERE, script), *words], env=dict(os.environ, GRIDCTL=gridctl), check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+    rate = told_by("bags.py", "--agent", os.path.join(os.path.dirname(gridctl), "..", "bin", "gridctl-agent"), "--parallel")
+    rows = [("10,000 × `true`: rate of a worker, in that of a loop in C with the same duties",
+             re.search(r"median ratio to the loop (\S+)", rate).group(1)),
+            ("the same, in that of GNU parallel on the same machine", statistics.median(map(int, re.findall(r"we are (\d+) times", rate))))]
+    for what, times in re.findall(r"FIGURE (array of ten × .*?), s beyond .*?: \[(.*?)\]", told_by("bag_hosts.py", "small")):
+        rows.append((f"{what}: time of the whole beyond that of its tasks", f"{statistics.median(map(float, times.split(', '))):.1f} s"))
+    return rows
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = re.search(r"model name\s*:\s*(.*)", file.read())
@@ -122,6 +138,7 @@ def table(bench, gridctl, packages, work):
         lines += ["", f"| a host is lost, `lost_after: {LOST_AFTER}s` | program runs again after |", "|---|---|",
                   f"| power loss: silence | {found['silence']:.1f} s |",
                   f"| reboot: proof of death | {found['reboot']:.1f} s |"]
+        lines += ["", "| bags of tasks | |", "|---|---|"] + [f"| {what} | {value} |" for what, value in bags(gridctl)]
     if packages:
         patience = 200
 
