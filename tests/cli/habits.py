@@ -24,6 +24,7 @@ FILES = {
     "germany.yaml": "name: train\nrun: echo hi\nconstraints: {region: {in: [Germany]}}\n",
     "kube.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\n",
     "run.sh": "#!/bin/bash\n#SBATCH --gres=gpu:2\nsrun python train.py\n",
+    "plain.sh": "#!/bin/bash\npython train.py\n",
 }
 
 # What is typed after "gridctl", and what its answer must have. A text after "> " is the whole hint.
@@ -83,7 +84,7 @@ TABLE = [
     ("help jobs", "> gridctl help job"),
     # In job files
     ("job submit trian.yaml", "did you mean 'train.yaml'?"),
-    ("job submit run.sh", "> gridctl job submit -- bash run.sh"),
+    ("job submit plain.sh", "> gridctl job submit -- bash plain.sh"),
     ("job submit kube.yaml", "is a manifest of Kubernetes, not a job file"),
     ("job submit key.yaml", "key 'rnu': not a known key; did you mean 'run'?"),
     ("job submit keys.yaml", "did you mean 'accelerators'?", "did you mean 'cpus'?", "did you mean 'memory'?"),
