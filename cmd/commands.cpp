@@ -24,6 +24,9 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_set,
                                              &k_provider_rm,
                                              &k_provider_shell,
+                                             &k_provider_invite, &k_provider_join,
+                                             &k_lend_join, &k_lend_status, &k_lend_pause, &k_lend_resume, &k_lend_limits,
+                                             &k_lend_log, &k_lend_leave,
                                              &k_job_submit,
                                              &k_job_apply,
                                              &k_job_ls,
@@ -87,7 +90,7 @@ std::span<const Command* const> all_commands() {
                                              &k_version,
                                              &k_docs,
                                              &k_complete,
-                                             &k_gateway};
+                                             &k_gateway, &k_lend_serve, &k_lend_dial};
   return k_all;
 }
 
@@ -107,6 +110,7 @@ std::span<const NounText> nouns() {
   static constexpr NounText k_nouns[] = {
       {"init", "register hosts that ssh knows, and try one job on them"},
       {"provider", "hosts that run jobs"},
+      {"lend", "this machine, for jobs of somebody else"},
       {"job", "what runs on them"},
       {"service", "programs that answer requests, behind one address"},
       {"template", "distributed training jobs that survive the loss of a host"},

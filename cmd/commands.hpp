@@ -8,7 +8,10 @@ namespace gridctl::cmd {
 
 extern const Command k_init, k_provider_register, k_provider_ls, k_provider_show, k_provider_links, k_provider_landmark,
     k_provider_check, k_provider_rescan, k_provider_bench, k_provider_drain, k_provider_undrain, k_provider_price, k_provider_set,
-    k_provider_pause, k_provider_unpause, k_provider_rm, k_provider_shell;
+    k_provider_pause, k_provider_unpause, k_provider_rm, k_provider_shell,
+    k_provider_invite, k_provider_join;
+extern const Command k_lend_join, k_lend_status, k_lend_pause, k_lend_resume, k_lend_limits, k_lend_log, k_lend_leave,
+    k_lend_serve, k_lend_dial;
 extern const Command k_job_submit, k_job_apply, k_job_ls, k_job_show, k_job_watch, k_job_logs, k_job_pull, k_job_events, k_job_explain, k_job_report,
     k_job_cancel, k_job_pause, k_job_resume, k_job_rerun, k_job_rm, k_job_prune, k_job_drill, k_job_exec, k_job_shell, k_job_cp, k_job_forward;
 extern const Command k_service_ls, k_service_show, k_service_url, k_service_logs, k_service_apply, k_service_stop;

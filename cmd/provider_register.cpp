@@ -5,8 +5,8 @@
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
 #include "cmd/host_words.hpp"
+#include "cmd/known_keys.hpp"
 #include "control/fleet/register_host.hpp"
-#include "os/terminal.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -62,16 +62,6 @@ Result<void> check_new(registry::Registry& registry, const registry::Provider& p
   return {};
 }
 
-// Trust on first use: only when somebody is there to compare the fingerprint.
-bool ask_person(Context& context, const std::string& peer, std::span<const ssh::HostKey> keys) {
-  context.note("the host keys of " + sanitize(peer) + " are not known:");
-  for (const ssh::HostKey& key : keys) context.note("  " + sanitize(key.type) + " " + sanitize(key.fingerprint));
-  context.write_err(
-      "compare with what 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' says on the host. Trust them? [yes/no] ");
-  const Result<std::string> answer = os::read_typed_line();
-  return answer && lower(trim(*answer)) == "yes";
-}
-
 // A line every few seconds while the agent is on a thin link.
 control::UploadProgress upload_notes(Context& context) {
   return [&context, next = context.clock.boot() + k_note_every](std::size_t sent, std::size_t total) mutable {
@@ -114,11 +104,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   request.accept_command = accept_command(parsed);
   TRY_ASSIGN(request.others, registry.providers());
   request.force = parsed.has("force");
-  const auto ci = os::environment("CI");
-  if (context.terminal_in && context.terminal_err && !context.json && !(ci && !ci->empty()))
-    request.ask = [&](const std::string& peer, std::span<const ssh::HostKey> keys) {
-      return ask_person(context, peer, keys);
-    };
+  request.ask = asker(context);
   if (!context.json) request.progress = upload_notes(context);
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const control::Examined examined,

@@ -8,6 +8,7 @@
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/fleet/leave_host.hpp"
+#include "control/reach/connect_agent.hpp"
 
 namespace gridctl::cmd {
 
@@ -48,7 +49,25 @@ Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, co
 }
 
 // The host is forgotten in any case: what cannot be removed now is named.
+void tidy_lent(Context& context, const registry::Provider& provider) {
+  const Result<lend::Invitation> invitation = lend::invitation_of(context.state, provider.address);
+  if (!invitation) return;
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_tidy);
+  const auto close = [&]() -> Result<void> {
+    TRY_ASSIGN(const lend::RelayCommand relay,
+               control::relay_of(provider, *invitation, context.paths(), {}, context.clock));
+    return lend::close_relay(relay, invitation->id, deadline, context.clock);
+  };
+  if (const Result<void> closed = close(); !closed)
+    context.note("the way to it stays open at the relay (" + sanitize(closed.error().message) +
+                 "); to close it, remove the line that ends with gridctl-lend-" + invitation->id +
+                 " from ~/.ssh/authorized_keys there");
+  lend::forget_invitation(context.state, invitation->id);
+  context.note("its owner can remove what is left there: gridctl lend leave");
+}
+
 void tidy(Context& context, registry::Registry& registry, const registry::Provider& provider) {
+  if (control::is_lent(provider)) return tidy_lent(context, provider);
   const Result<ControllerId> controller = registry.controller_id();
   if (!controller) return;
   const Result<control::LeftBehind> left = control::leave_host(

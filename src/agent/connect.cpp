@@ -15,6 +15,7 @@
 #include "agent/bag_host.hpp"
 #include "agent/bench.hpp"
 #include "agent/enter.hpp"
+#include "agent/guest.hpp"
 #include "agent/health.hpp"
 #include "agent/log_ring.hpp"
 #include "agent/metrics.hpp"
@@ -150,8 +151,10 @@ class Watcher {
 
 class Connection {
  public:
-  Connection(SharedLink& link, int in, int out, os::Clock& clock)
-      : link_(link), in_(in), out_(out), clock_(clock), home_(agent_home()) {}
+  Connection(SharedLink& link, int in, int out, os::Clock& clock, const os::Path& guest)
+      : link_(link), in_(in), out_(out), clock_(clock), home_(agent_home()) {
+    if (!guest.empty()) guest_.emplace(guest, clock);
+  }
   ~Connection() { link_.on_silence = nullptr; }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -162,11 +165,34 @@ class Connection {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
       if (request.kind != wire::FrameKind::request)
         return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
-      TRY(handle(request));
+      if (const Result<void> allowed = allow(request); allowed) TRY(handle(request));
+      else TRY(reply(request.stream, wire::error_payload(allowed.error())));
     }
   }
 
  private:
+  // A guest who is refused a start has the word of this host that it will not begin later, as everybody else.
+  Result<void> allow(const wire::Frame& request) {
+    if (!guest_) return {};
+    const std::string operation = wire::request_name(request.payload);
+    Result<void> allowed = guest_->check(operation, request.payload);
+    if (allowed || operation != "start") return allowed;
+    TRY_ASSIGN(const wire::StartRequest start, wire::parse_start(request.payload));
+    TRY(requests_->stop({start.op, start.spec.job, start.spec.epoch, Duration{}}));
+    return allowed;
+  }
+
+  [[nodiscard]] std::vector<std::string> features() const {
+    std::vector<std::string> words{"events", "bulk", "health"};
+    for (const std::string_view word : {wire::k_gangs_feature, wire::k_results_feature, wire::k_streams_feature,
+                                        wire::k_pause_feature, wire::k_bags_feature})
+      words.emplace_back(word);
+    if (guest_) return words;
+    for (const std::string_view word : {std::string_view("links"), wire::k_remotes_feature, wire::k_uploads_feature})
+      words.emplace_back(word);
+    return words;
+  }
+
   Result<void> greet() {
     TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_hello_wait));
     if (frame.kind != wire::FrameKind::request || wire::request_name(frame.payload) != "hello")
@@ -178,6 +204,7 @@ class Connection {
       good = make_error(Code::unsupported, "no common protocol version: this agent speaks 1, gridctl " +
                                                std::to_string(hello.version_min) + " to " +
                                                std::to_string(hello.version_max));
+    if (good && guest_) good = guest_->check_controller(hello.controller);
     if (!good) {
       TRY(reply(frame.stream, wire::error_payload(good.error())));
       return good;
@@ -185,9 +212,7 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {
-        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_remotes_feature), std::string(wire::k_uploads_feature),
-        std::string(wire::k_results_feature), std::string(wire::k_streams_feature), std::string(wire::k_pause_feature), std::string(wire::k_bags_feature)};
+    answer.features = features();
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -294,7 +319,9 @@ class Connection {
   Result<void> probe(std::uint32_t stream) {
     probe::ProbeOptions options;
     options.home = home_;
-    return reply(stream, to_json(probe::take_inventory(clock_, options)));
+    Inventory inventory = probe::take_inventory(clock_, options);
+    if (guest_) std::erase_if(inventory.engines, [&](const auto& one) { return !guest_->offers(one.kind); });
+    return reply(stream, to_json(inventory));
   }
 
   Result<void> bench(const std::string& operation, const wire::Frame& frame) {
@@ -395,6 +422,7 @@ class Connection {
   bool events_ = false;  // the controller wants them
   os::Clock& clock_;
   Path home_;
+  std::optional<Guest> guest_;
   std::optional<Requests> requests_;
   std::optional<OwnSnapshots> own_;
   std::optional<HostSnapshots> snapshots_;
@@ -410,12 +438,12 @@ class Connection {
 
 }  // namespace
 
-int run_connect(int read_fd, int write_fd, os::Clock& clock) {
+int run_connect(int read_fd, int write_fd, os::Clock& clock, const os::Path& guest) {
   ::signal(SIGPIPE, SIG_IGN);
   transfer::FdLink link(read_fd, write_fd, false, clock);
   if (!link.send_raw(wire::k_preamble, clock.boot() + k_hello_wait)) return 1;
   SharedLink shared(link, clock);
-  const auto outcome = Connection(shared, read_fd, write_fd, clock).serve();
+  const auto outcome = Connection(shared, read_fd, write_fd, clock, guest).serve();
   return outcome.error().code == Code::host_unreachable ? 0 : 1;
 }
 

@@ -112,6 +112,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     // Libraries ask what their own host's name resolves to, and must not hear 127.0.1.1.
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
+  arguments.insert(arguments.end(), plan.network.begin(), plan.network.end());
   // A writable root is the engine's own layer, which goes with the container; with podman, root in it is this user.
   if (!spec.root_writable) add({"--read-only"});
   if (!spec.root_writable && std::ranges::find(plan.binds, "/tmp", &Bind::target) == plan.binds.end())

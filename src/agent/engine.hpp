@@ -32,6 +32,7 @@ struct LaunchPlan {
   std::string image;
   std::vector<Bind> binds;
   std::vector<Gpu> gpus;
+  std::vector<std::string> network;  // arguments for the engine that narrow what the job reaches
 };
 
 class Engine {

@@ -101,7 +101,8 @@ Result<os::Fd> enter(const std::optional<AttemptDir>& attempt) {
   return inside;
 }
 
-void relay(int in, int out, os::Fd inside) {
+void relay(int in, int out, os::Fd inside, const std::function<bool()>& goes_on) {
+  constexpr int k_ask_ms = 1000;
   Flow down{in, inside.get()}, up{inside.get(), out};
   static_cast<void>(os::set_nonblocking(inside.get()));
   for (bool moves = true; moves;) {
@@ -110,7 +111,8 @@ void relay(int in, int out, os::Fd inside) {
         pollfd{down.wants_read() ? in : -1, POLLIN, 0}, pollfd{up.wants_write() ? out : -1, POLLOUT, 0},
         pollfd{inside.get(),
                static_cast<short>(events(up.wants_read(), POLLIN) | events(down.wants_write(), POLLOUT)), 0}};
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (::poll(waiting.data(), waiting.size(), goes_on ? k_ask_ms : -1) < 0 && errno != EINTR) return;
+    if (goes_on && !goes_on()) return;
     const bool down_moves = down.move();  // both: what one has read last is still passed on
     moves = up.move() && down_moves;
   }

@@ -15,7 +15,8 @@ namespace gridctl::agent {
 // one that runs as this user.
 [[nodiscard]] Result<os::Fd> enter(const std::optional<AttemptDir>& attempt);
 
-// Passes bytes between the controller (`in`, `out`) and `inside` until one of them ends.
-void relay(int in, int out, os::Fd inside);
+// Passes bytes between the controller (`in`, `out`) and `inside` until one of them ends, or until `goes_on`, which is
+// asked each second where it is given, says no.
+void relay(int in, int out, os::Fd inside, const std::function<bool()>& goes_on = {});
 
 }  // namespace gridctl::agent

@@ -9,8 +9,11 @@
 #include "agent/bag_runner.hpp"
 #include "agent/companion.hpp"
 #include "agent/connect.hpp"
+#include "agent/egress.hpp"
+#include "agent/guest.hpp"
 #include "agent/init.hpp"
 #include "agent/inside.hpp"
+#include "agent/relay.hpp"
 #include "agent/self.hpp"
 #include "agent/supervise.hpp"
 #include "agent/surroundings.hpp"
@@ -32,6 +35,9 @@ int usage() {
       "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
       "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
       "gridctl-agent gang-node COMMAND...       run this host's command of a gang\n"
+      "gridctl-agent guest CONTROLLER list|end GRACE_MS|remove   jobs of somebody whom this machine is lent to\n"
+      "gridctl-agent egress-hook        close the ways of a container to the networks of this machine; an OCI hook\n"
+      "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
       stderr);
@@ -53,6 +59,8 @@ int main(int argc, char** argv) {
   if (command == "connect" || command == "supervise") gridctl::agent::complete_environment();
   if (command == "connect" && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
+  if (command == "connect" && argc == 4 && argv[2] == std::string_view("--guest"))
+    return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock(), argv[3]);
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == k_inside) return gridctl::agent::run_inside(arguments.subspan(2));
   if (command == k_become) return gridctl::agent::become(arguments.subspan(2));
@@ -66,6 +74,9 @@ int main(int argc, char** argv) {
   if (command == "gang-run") return gridctl::agent::gang_run(arguments.subspan(2), clock);
   if (command == "gang-end") return gridctl::agent::gang_end(arguments.subspan(2), clock);
   if (command == "gang-node") return gridctl::agent::gang_node(arguments.subspan(2), clock);
+  if (command == "egress-hook") return gridctl::agent::egress_hook();
+  if (command == "guest") return gridctl::agent::guest_command(arguments.subspan(2), clock);
+  if (command == "relay") return gridctl::agent::relay_command(arguments.subspan(2), clock);
   if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
   if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
   return usage();

@@ -2,6 +2,8 @@
 // Beginning: what an earlier supervisor left, preparation, launch. The rest is in follow.cpp and conclude.cpp.
 #include "agent/supervise.hpp"
 
+#include "agent/egress.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -219,6 +221,7 @@ Result<LaunchPlan> AttemptRunner::plan_launch() const {
   plan.host_run = attempt_.run(launch_);
   plan.image = image_;
   plan.gpus = gpus_;
+  TRY_ASSIGN(plan.network, guest_network(attempt_.agent_home(), plan.controller, spec_.engine, plan.agent));
   plan.binds = {{plan.agent, "/gridctl/agent", true},
                 {plan.host_run, view_.run.string(), false},
                 {attempt_.control(), view_.control.string(), true},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/daemon/daemon.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -156,6 +157,16 @@ class HostCare : public FleetListener {
   os::Executor::Timer timer_;
 };
 
+// Somebody may join at any moment, and is registered by the daemon.
+bool awaits_an_owner(registry::Registry& registry, const Paths& paths, WallTime now) {
+  const Result<std::vector<registry::Provider>> providers = registry.providers();
+  return providers && std::ranges::any_of(*providers, [&](const registry::Provider& provider) {
+           if (!is_lent(provider) || provider.last_seen_at) return false;
+           const auto invitation = lend::invitation_of(paths.root, provider.address);
+           return invitation && now < invitation->expires;
+         });
+}
+
 }  // namespace
 
 Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
@@ -191,6 +202,10 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
     if (!jobs.is_idle() || !copier.is_idle() || !notifier.is_idle()) busy_at = now;
     if (exit_when_idle && shall_stay(paths)) exit_when_idle = false;
     if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
+    if (awaits_an_owner(registry, paths, clock.wall())) {
+      busy_at = now;
+      return;
+    }
     // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
     // order, so one of the two sees the other.
     const Result<void> removed = os::remove_file(paths.daemon_info());

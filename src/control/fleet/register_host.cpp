@@ -161,7 +161,7 @@ Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> key
 
 Result<Examined> examine(registry::Provider provider, const Paths& paths, const ControllerId& controller,
                          BootTime deadline, os::Clock& clock, const UploadProgress& progress) {
-  TRY(resolved(provider, paths));
+  if (!is_lent(provider)) TRY(resolved(provider, paths));
   TRY_ASSIGN(AgentSession session, open_session(provider, paths, controller, deadline, clock, progress));
   provider.transport = ssh::transport_name(session.channel->transport());
   TRY_ASSIGN(

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "control/reach/embedded_agent.hpp"
+#include "lend/call.hpp"
+#include "ssh/connect.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
 
@@ -32,21 +34,36 @@ os::Path offered_login_agent(const Paths& paths) {
   return offered != os::environment("SSH_AUTH_SOCK").value_or("") && os::exists(offered) ? offered : os::Path{};
 }
 
-Result<ssh::Target> target_with(const registry::Provider& provider, const Paths& paths, const os::Path& login_agent) {
+// `address`: of the host, or of the relay of one that is lent.
+Result<ssh::Target> target_at(const std::string& address, const registry::Provider& provider, const Paths& paths,
+                              const os::Path& login_agent) {
   ssh::Overrides overrides;
   for (const std::string& identity : provider.identities) overrides.identities.emplace_back(identity);
   overrides.jump = provider.jump;
   overrides.known_hosts = paths.known_hosts();
   overrides.agent_socket = login_agent;
   if (const Result<ssh::TransportKind> kind = ssh::parse_transport(provider.transport)) overrides.transport = *kind;
-  return ssh::resolve(provider.address, overrides);
+  return ssh::resolve(address, overrides);
+}
+
+Result<AgentSession> open_lent(const registry::Provider& provider, const Paths& paths, const AgentCall& call,
+                               const os::Path& login_agent, BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const lend::Invitation invitation, lend::invitation_of(paths.root, provider.address));
+  TRY_ASSIGN(const lend::RelayCommand relay, relay_of(provider, invitation, paths, login_agent, clock));
+  // The machine has an agent of its own, and starts it for each call: there is no command to give.
+  const Connector connector = [&](const std::string&, BootTime by) {
+    return lend::call(relay, invitation, by, clock);
+  };
+  return open_agent(connector, call, deadline, clock);
 }
 
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
                           std::vector<std::string> features, BootTime deadline, os::Clock& clock,
                           const UploadProgress& progress = {}) {
   const auto open = [&](const os::Path& login_agent) -> Result<AgentSession> {
-    TRY_ASSIGN(const ssh::Target target, target_with(provider, paths, login_agent));
+    if (is_lent(provider))
+      return open_lent(provider, paths, {{}, controller, features, progress}, login_agent, deadline, clock);
+    TRY_ASSIGN(const ssh::Target target, target_at(provider.address, provider, paths, login_agent));
     return open_agent(target, {agent_images(), controller, features, progress}, deadline, clock);
   };
   Result<AgentSession> session = open({});
@@ -59,6 +76,17 @@ Result<AgentSession> call(const registry::Provider& provider, const Paths& paths
 
 }  // namespace
 
+bool is_lent(const registry::Provider& provider) { return provider.address.starts_with(lend::k_scheme); }
+
+Result<lend::RelayCommand> relay_of(const registry::Provider& provider, const lend::Invitation& invitation,
+                                    const Paths& paths, const os::Path& login_agent, os::Clock& clock) {
+  if (invitation.relay.empty()) return lend::relay_here(clock);
+  TRY_ASSIGN(const ssh::Target target, target_at(invitation.relay, provider, paths, login_agent));
+  return lend::RelayCommand([target, &clock](const std::string& command, BootTime by) {
+    return ssh::connect(target, command, by, clock);
+  });
+}
+
 std::vector<AgentImage> agent_images() {
   std::vector<AgentImage> images;
   for (const char* arch : {"x86_64", "aarch64"})
@@ -68,7 +96,8 @@ std::vector<AgentImage> agent_images() {
 }
 
 Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths) {
-  return target_with(provider, paths, {});
+  if (!is_lent(provider)) return target_at(provider.address, provider, paths, {});
+  return make_error(Code::unsupported, provider.name.value + " dials a relay: there is no address to log in at");
 }
 
 void offer_login_agent(const Paths& paths) {

@@ -6,6 +6,7 @@
 
 #include "control/reach/deploy.hpp"
 #include "control/reach/paths.hpp"
+#include "lend/call.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
 #include "ssh/target.hpp"
@@ -18,6 +19,12 @@ namespace gridctl::control {
 [[nodiscard]] std::vector<AgentImage> agent_images();
 // As `ssh` would go there today: the user's ssh configuration is asked each time.
 [[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
+// Whether its owner lends it: it dials a relay, and is called there. gridctl-lend(7).
+[[nodiscard]] bool is_lent(const registry::Provider& provider);
+// The way to the relay of a lent host. `login_agent`: of ssh, in the place of $SSH_AUTH_SOCK; may be empty.
+[[nodiscard]] Result<lend::RelayCommand> relay_of(const registry::Provider& provider,
+                                                  const lend::Invitation& invitation, const Paths& paths,
+                                                  const os::Path& login_agent, os::Clock& clock);
 // Keeps this process's $SSH_AUTH_SOCK in the state directory. Where a login is refused, it is tried once more with the
 // ssh-agent that a command offered last: the shell that started the daemon may be gone, and its ssh-agent with it.
 void offer_login_agent(const Paths& paths);

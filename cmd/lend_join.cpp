@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/findings.hpp"
+#include "cmd/json_text.hpp"
+#include "cmd/lend_words.hpp"
+#include "control/reach/agent_link.hpp"
+#include "control/reach/connect_agent.hpp"
+#include "lend/boot.hpp"
+#include "lend/call.hpp"
+#include "lend/dial.hpp"
+#include "lend/serve.hpp"
+#include "os/process.hpp"
+#include "os/terminal.hpp"
+#include "probe/inventory.hpp"
+#include "probe/preflight.hpp"
+
+namespace gridctl::cmd {
+
+namespace lend_join {
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{2};
+constexpr std::size_t k_token_max = 16 * 1024;
+
+constexpr Example k_examples[] = {
+    {"Lend this machine to whoever sent the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
+    {"At night only", "gridctl provider join gridctl-lend-1.AAAAC2JvYi... --hours 23:00-07:00"},
+    {"In a script, from a file", "gridctl provider join - --yes < token"}};
+constexpr Positional k_positionals[] = {{"TOKEN|-"}};
+constexpr Option k_options[] = {
+    {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
+    {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
+     "filtered", Completion::choices, k_egress_words},
+    {"yes", 'y', "", "lend without a question"}};
+constexpr int k_exits[] = {5, 6, 7, 130};
+
+// The agent that this gridctl carries, put below ~/.gridctl of this very machine.
+Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline) {
+  const lend::RelayCommand here = lend::relay_here(context.clock);
+  TRY_ASSIGN(const control::AgentSession session,
+             control::open_agent(control::Connector(here), {control::agent_images(), controller, {}}, deadline,
+                                 context.clock));
+  return lend::agent_home() / "bin" / session.hello.build / "gridctl-agent";
+}
+
+// Jobs of others run in containers only, whose network is filtered unless the owner says otherwise. Errors name what is
+// missing, and how to get it.
+Result<void> check_engine(Context& context, wire::Egress egress) {
+  const Inventory inventory = probe::take_inventory(context.clock, {});
+  const bool filtered = egress == wire::Egress::filtered;
+  std::string problems;
+  for (const Engine& engine : inventory.engines) {
+    if (engine.kind == EngineKind::process || (filtered && engine.kind != EngineKind::podman)) continue;
+    if (engine.problem.empty() && (!filtered || os::find_program("slirp4netns"))) return {};
+    const std::string problem = engine.problem.empty() ? "slirp4netns is missing" : sanitize(engine.problem);
+    problems += (problems.empty() ? "" : "; ") + std::string(engine_name(engine.kind)) + ": " + problem;
+  }
+  if (!problems.empty()) problems = " (" + problems + ")";
+  if (filtered)
+    return make_error(Code::engine, "podman and slirp4netns keep jobs out of your home network, and they do not work here" + problems,
+                      "sudo apt install podman slirp4netns   # or, if jobs may reach all that you reach: --egress open");
+  show_problems(context, probe::preflight(inventory, EngineKind::podman, context.now()));
+  return make_error(Code::engine, "this machine cannot run containers, and jobs of others run in nothing else" + problems,
+                    "sudo apt install podman");
+}
+
+bool ask_owner(Context& context, const lend::Token& token, wire::Egress egress) {
+  context.note(sanitize(token.who) + " asks to use this machine, as '" + sanitize(token.name) + "'.\n");
+  context.note("What jobs can do: use its GPUs, processors, memory and disk, inside containers.");
+  context.note("What they cannot: leave their container, read your files, get a shell of this machine.");
+  context.note(egress == wire::Egress::filtered ? "They reach the Internet, and not your home network or this machine."
+               : egress == wire::Egress::none   ? "They reach no network."
+                                                : "They reach what any program here reaches, your home network too.");
+  context.note("You can stop them at any time: gridctl lend pause, gridctl lend leave.\n");
+  context.write_err("Lend it? [yes/no] ");
+  const Result<std::string> answer = os::read_typed_line();
+  return answer && lower(trim(*answer)) == "yes";
+}
+
+Result<lend::Token> read_token(const Parsed& parsed) {
+  if (parsed.positionals[0] != "-") return lend::parse_token(parsed.positionals[0]);
+  TRY_ASSIGN(const std::string text, os::read_standard_input(k_token_max));
+  return lend::parse_token(text);
+}
+
+// A former invitation of the same researcher makes room.
+void leave_others(const lend::Token& token, os::Clock& clock) {
+  for (const lend::Lent& other : lend::all_lent()) {
+    const auto terms = other.terms();
+    if (other.id() == token.id || !terms || terms->controller != token.controller) continue;
+    (void)os::remove_tree(other.folder());
+    lend::Lent(token.id).log("takes the place of an earlier invitation of " + token.who, clock);
+  }
+}
+
+int print_result(Context& context, const lend::Token& token, const std::string& boots) {
+  if (context.json)
+    return context.print_line(
+        JsonObject()("id", token.id)("name", token.name)("researcher", token.who)("starts", boots).text());
+  context.print_line("this machine is lent to " + sanitize(token.who) + ", who knows it as '" + sanitize(token.name) + "'");
+  context.note("it starts again " + boots);
+  context.note("see who uses it: gridctl lend status; your machine back at once: gridctl lend pause");
+  return 0;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const lend::Token token, read_token(parsed));
+  wire::GuestTerms wanted;
+  TRY(describe_terms(parsed, wanted));
+  const lend::Lent lent(token.id);
+  const bool again = os::exists(lent.folder() / "token");
+  if (!again && context.now() >= token.expires)
+    return make_error(Code::refused, "the invitation expired at " + format_rfc3339(token.expires),
+                      "ask " + sanitize(token.who) + " for a new token: gridctl provider invite");
+  TRY(check_engine(context, wanted.egress));
+  if (!parsed.has("yes")) {
+    if (!context.terminal_in || !context.terminal_err || context.json)
+      return make_error(Code::usage, "nobody is there to be asked whether " + sanitize(token.who) +
+                                         " may use this machine; --yes says so");
+    if (!ask_owner(context, token, wanted.egress)) return make_error(Code::interrupted, "not lent; nothing was changed");
+  }
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const os::Path agent, own_agent(context, token.controller, deadline));
+  TRY(lent.make(lend::encode(token), token, agent));
+  TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+  TRY(describe_terms(parsed, terms));
+  TRY(lent.set_terms(terms));
+  if (Result<void> tried = lend::try_relay(lent, deadline, context.clock); !tried) {
+    if (!again) (void)os::remove_tree(lent.folder());
+    return std::move(tried).error().with_context("while calling " + sanitize(token.relay));
+  }
+  leave_others(token, context.clock);
+  lent.log("lent to " + token.who + " as " + token.name, context.clock);
+  const Result<std::string> boots = lend::start_at_boot();
+  TRY(lend::ensure_serving(context.clock));
+  return print_result(context, token, boots ? *boots : "not by itself: " + boots.error().message);
+}
+}  // namespace
+}  // namespace lend_join
+
+namespace {
+constexpr Command join_command(std::string_view noun) {
+  return {.noun = noun,
+          .verb = "join",
+          .summary = "lend this machine to somebody who sent you a token",
+          .examples = lend_join::k_examples,
+          .description =
+              "Lends this machine to the person who made the token with 'gridctl provider invite'. It dials out to the "
+              "SSH server that the token names, and opens no port. No root access is needed. Jobs run in containers only "
+              "(podman or docker); whatever the researcher's gridctl asks for, it gets no shell of this machine, none of "
+              "its files, and no program outside of a container.\n\nThe commands of 'gridctl lend' are yours: they work "
+              "without network, and without the researcher.",
+          .positionals = lend_join::k_positionals,
+          .options = lend_join::k_options,
+          .exit_codes = lend_join::k_exits,
+          .waits = true,
+          .run = lend_join::run};
+}
+}  // namespace
+
+const Command k_provider_join = join_command("provider");
+const Command k_lend_join = join_command("lend");
+
+}  // namespace gridctl::cmd

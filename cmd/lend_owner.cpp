@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner's commands on a lent machine. They need no network.
+#include <algorithm>
+
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
+#include "cmd/lend_words.hpp"
+#include "lend/boot.hpp"
+#include "lend/dial.hpp"
+#include "lend/lent.hpp"
+#include "lend/serve.hpp"
+#include "os/process.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace lend_owner {
+namespace {
+constexpr Duration k_grace = std::chrono::seconds{30};
+constexpr Duration k_beyond_grace = std::chrono::seconds{30};  // for containers to be removed
+constexpr Duration k_look = std::chrono::milliseconds{200};
+constexpr std::uint64_t k_log_shown = 4u << 20;
+
+constexpr Example k_status_examples[] = {{"Who uses this machine?", "gridctl lend status"}};
+constexpr Example k_pause_examples[] = {{"Have the machine back until further notice", "gridctl lend pause"},
+                                        {"For two hours", "gridctl lend pause 2h"}};
+constexpr Example k_resume_examples[] = {{"Let jobs begin again", "gridctl lend resume"}};
+constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
+                                         {"At any time again", "gridctl lend limits --hours always"}};
+constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
+constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"}};
+constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, false}};
+constexpr Option k_grace_options[] = {
+    {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
+constexpr Option k_limits_options[] = {
+    {"hours", 0, "FROM-TO", "when jobs may begin (local time), or 'always'"},
+    {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
+     Completion::choices, k_egress_words}};
+constexpr int k_exits[] = {3, 5, 7};
+
+struct Running {
+  std::string job, phase, image, name;
+  std::int64_t running_ms = -1;
+};
+
+Result<std::string> ask_agent(const lend::Lent& lent, const wire::GuestTerms& terms, std::vector<std::string> words) {
+  TRY_ASSIGN(const os::Path agent, lent.agent());
+  words.insert(words.begin(), {agent.string(), "guest", terms.controller.value});
+  TRY_ASSIGN(const os::RunOutcome outcome, os::run(words));
+  if (outcome.status.success()) return outcome.out;
+  return make_error(Code::internal, "the agent of this machine fails: " + sanitize(trim(outcome.err), 300));
+}
+
+Result<std::vector<Running>> running_of(const lend::Lent& lent, const wire::GuestTerms& terms) {
+  TRY_ASSIGN(const std::string told, ask_agent(lent, terms, {"list"}));
+  std::vector<Running> all;
+  for (const std::string& line : split(told, '\n')) {
+    const std::vector<std::string> words = split(line, '\t');
+    if (words.size() != 6) continue;
+    all.push_back({words[0], words[2], words[4], words[5], parse_number<std::int64_t>(words[3]).value_or(-1)});
+  }
+  return all;
+}
+
+Result<std::vector<lend::Lent>> those_lent() {
+  std::vector<lend::Lent> all = lend::all_lent();
+  if (!all.empty()) return all;
+  return make_error(Code::not_found, "this machine is lent to nobody", "gridctl provider join TOKEN");
+}
+
+std::string state_of(const lend::Lent& lent, const wire::GuestTerms& terms, WallTime now) {
+  if (terms.is_paused(now))
+    return *terms.paused_until_ms == wire::k_until_resumed ? "paused"
+                                                           : "paused until " + format_rfc3339({*terms.paused_until_ms});
+  if (!lend::is_serving()) return "not served; gridctl lend resume starts it";
+  const std::string told = os::read_file(lent.state_file()).value_or("connecting");
+  return sanitize(told == "ready" ? "connected" : told, 200);
+}
+
+std::string ran(std::int64_t ms) {
+  return ms < 0 ? "" : ", for " + format_duration(std::chrono::seconds{ms / 1000});
+}
+
+Result<int> status(Context& context, const Parsed&) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  std::string json;
+  for (const lend::Lent& lent : all) {
+    TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
+    TRY_ASSIGN(const lend::Token token, lent.token());
+    TRY_ASSIGN(const std::vector<Running> jobs, running_of(lent, terms));
+    const std::string state = state_of(lent, terms, context.now());
+    if (context.json) {
+      std::string list;
+      for (const Running& job : jobs)
+        list += (list.empty() ? "" : ",") + JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
+      json += (json.empty() ? "" : ",") + JsonObject()("id", lent.id())("name", token.name)("researcher", terms.who)(
+                                              "state", state)("hours", hours_text(terms)).raw("jobs", "[" + list + "]").text();
+      continue;
+    }
+    context.print_line(sanitize(terms.who) + " (as " + sanitize(token.name) + "): " + state + "; hours: " + hours_text(terms));
+    for (const Running& job : jobs)
+      context.print_line("  " + sanitize(job.name) + " (" + sanitize(job.job) + ") " + sanitize(job.phase) + ran(job.running_ms) +
+                         (job.image.empty() ? "" : ", image " + sanitize(job.image)));
+    if (jobs.empty()) context.print_line("  no job runs");
+  }
+  return context.json ? context.print_line("[" + json + "]") : 0;
+}
+
+// Ends the jobs of one researcher. Returns how many were running.
+Result<int> end_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms, Duration grace) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(grace).count();
+  TRY_ASSIGN(const std::string told, ask_agent(lent, terms, {"end", std::to_string(ms)}));
+  const int ended = leading_number<int>(told).value_or(0);
+  const BootTime until = context.clock.boot() + grace + k_beyond_grace;
+  for (;;) {
+    TRY_ASSIGN(const std::vector<Running> left, running_of(lent, terms));
+    if (left.empty()) return ended;
+    if (context.clock.boot() >= until)
+      return make_error(Code::timed_out, std::to_string(left.size()) + " jobs of " + sanitize(terms.who) +
+                                             " have not ended; the first is " + sanitize(left.front().job));
+    os::pause_for(k_look);
+  }
+}
+
+Result<Duration> grace_of(const Parsed& parsed) {
+  TRY_ASSIGN(const auto given, parsed.duration("grace"));
+  return given.value_or(k_grace);
+}
+
+Result<int> pause(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  TRY_ASSIGN(const Duration grace, grace_of(parsed));
+  std::int64_t until = wire::k_until_resumed;
+  if (!parsed.positionals.empty()) {
+    TRY_ASSIGN(const Duration given, parse_duration(parsed.positionals[0]));
+    until = context.now().ms + std::chrono::duration_cast<std::chrono::milliseconds>(given).count();
+  }
+  const BootTime began = context.clock.boot();
+  int ended = 0;
+  for (const lend::Lent& lent : all) {  // first all of them, so that none takes the room of another
+    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+    terms.paused_until_ms = until;
+    TRY(lent.set_terms(terms));
+  }
+  for (const lend::Lent& lent : all) {
+    TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
+    TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
+    lent.log("paused by the owner; " + std::to_string(jobs) + " jobs ended", context.clock);
+    ended += jobs;
+  }
+  const double took = seconds(context.clock.boot() - began);
+  const std::string text = format_duration(std::chrono::milliseconds{static_cast<std::int64_t>(took * 1000)});
+  if (context.json) return context.print_line(JsonObject()("paused", true)("jobs_ended", ended)("seconds", took).text());
+  context.print_line(ended == 0 ? "paused; no job was running"
+                                : "paused; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended in " + text +
+                                      ", and will continue elsewhere");
+  return 0;
+}
+
+Result<int> resume(Context& context, const Parsed&) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  for (const lend::Lent& lent : all) {
+    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+    terms.paused_until_ms.reset();
+    TRY(lent.set_terms(terms));
+    lent.log("resumed by the owner", context.clock);
+  }
+  TRY(lend::ensure_serving(context.clock));
+  return context.print_line(context.json ? JsonObject()("paused", false).text() : "jobs may begin here again");
+}
+
+Result<int> limits(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  for (const lend::Lent& lent : all) {
+    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+    const wire::GuestTerms before = terms;
+    TRY(describe_terms(parsed, terms));
+    const std::string egress(wire::egress_name(terms.egress)), text = "hours " + hours_text(terms) + "; egress " + egress;
+    if (terms != before) {
+      TRY(lent.set_terms(terms));
+      lent.log(text, context.clock);
+    }
+    context.print_line(context.json ? JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", egress).text()
+                                    : sanitize(terms.who) + ": " + text);
+  }
+  return 0;
+}
+
+Result<int> show_log(Context& context, const Parsed&) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  for (const lend::Lent& lent : all) context.print(os::read_file(lent.log_file(), k_log_shown).value_or(""));
+  return 0;
+}
+
+// The folders that agents have made for one controller.
+void remove_traces(const ControllerId& controller) {
+  const os::Path home = lend::agent_home();
+  (void)os::remove_tree(home / "jobs" / controller.value);
+  for (const char* place : {"kept", "standby"}) {
+    std::error_code failed;
+    std::vector<os::Path> ours;
+    for (const auto& entry : std::filesystem::directory_iterator(home / place, failed))
+      if (entry.path().filename().string().starts_with(controller.value + ".")) ours.push_back(entry.path());
+    for (const os::Path& path : ours) (void)os::remove_tree(path);
+  }
+}
+
+bool is_unused(const os::Path& home) {
+  std::error_code failed;
+  return std::filesystem::is_empty(home / "jobs", failed) || !os::exists(home / "jobs");
+}
+
+Result<int> leave(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  TRY_ASSIGN(const Duration grace, grace_of(parsed));
+  int ended = 0;
+  for (const lend::Lent& lent : all) {
+    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+    terms.paused_until_ms = wire::k_until_resumed;
+    TRY(lent.set_terms(terms));
+    TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
+    ended += jobs;
+    TRY(ask_agent(lent, terms, {"remove"}));
+    // Its connections end with the folder: without terms an agent does nothing, and nobody dials any more.
+    TRY(os::remove_tree(lent.folder()));
+    remove_traces(terms.controller);
+  }
+  (void)lend::forget_boot();
+  const os::Path home = lend::agent_home();
+  for (const BootTime until = context.clock.boot() + k_grace; lend::is_serving() && context.clock.boot() < until;)
+    os::pause_for(k_look);
+  (void)os::remove_tree(lend::lend_home());
+  const bool gone = is_unused(home) && os::remove_tree(home).has_value();
+  if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
+  context.print_line("this machine is lent to nobody any more; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended");
+  context.note(gone ? home.string() + " is removed" : home.string() + " stays: somebody else runs jobs here");
+  return 0;
+}
+
+Result<int> serve(Context& context, const Parsed&) {
+  TRY(lend::serve([] { return false; }, context.clock));
+  return 0;
+}
+
+Result<int> dial(Context& context, const Parsed& parsed) {
+  const auto tell = [&](lend::DialNews news) {
+    context.print_line(news == lend::DialNews::ready ? "ready" : "called");
+  };
+  const Result<void> outcome = lend::dial(lend::Lent(parsed.positionals[0]), tell, context.clock);
+  if (outcome) return 0;
+  context.print_line((outcome.error().code == Code::refused ? "refused " : "error ") + outcome.error().one_line());
+  return 0;
+}
+
+constexpr Example k_serve_examples[] = {{"In the foreground, to see what it does", "gridctl lend serve"}};
+constexpr Example k_dial_examples[] = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}};
+constexpr Positional k_dial_positionals[] = {{"ID"}};
+}  // namespace
+}  // namespace lend_owner
+
+const Command k_lend_status{.noun = "lend",
+                            .verb = "status",
+                            .summary = "show who uses this machine, and what runs",
+                            .examples = lend_owner::k_status_examples,
+                            .description = "Shows for each researcher whether the machine is connected, when it is lent, "
+                                           "and the jobs that run here now with their images.",
+                            .exit_codes = lend_owner::k_exits,
+                            .run = lend_owner::status};
+const Command k_lend_pause{.noun = "lend",
+                           .verb = "pause",
+                           .summary = "end the jobs of others here, and let none begin",
+                           .examples = lend_owner::k_pause_examples,
+                           .description =
+                               "Ends the jobs that others run on this machine: their programs are told to save what they "
+                               "have, and are killed after --grace. They continue on other machines. No job begins here "
+                               "until 'gridctl lend resume', or until DURATION has passed.",
+                           .positionals = lend_owner::k_pause_positionals,
+                           .options = lend_owner::k_grace_options,
+                           .exit_codes = lend_owner::k_exits,
+                           .run = lend_owner::pause};
+const Command k_lend_resume{.noun = "lend",
+                            .verb = "resume",
+                            .summary = "let jobs of others begin here again",
+                            .examples = lend_owner::k_resume_examples,
+                            .description = "Ends a pause. Also starts the process that connects this machine, if it does "
+                                           "not run.",
+                            .exit_codes = lend_owner::k_exits,
+                            .run = lend_owner::resume};
+const Command k_lend_limits{.noun = "lend",
+                            .verb = "limits",
+                            .summary = "show or set what jobs of others can do here",
+                            .examples = lend_owner::k_limits_examples,
+                            .description =
+                                "The machine itself holds these limits, whatever the researcher's gridctl asks for.\n\n"
+                                "Outside of --hours no job begins here; a job that runs when they end goes on. --egress is "
+                                "for jobs that begin from now on: 'filtered' closes private, shared and local addresses, "
+                                "those of this machine, and IPv6 to containers (it needs podman and slirp4netns), 'open' "
+                                "leaves all open that you reach yourself, 'none' gives no network.",
+                            .options = lend_owner::k_limits_options,
+                            .exit_codes = lend_owner::k_exits,
+                            .run = lend_owner::limits};
+const Command k_lend_log{.noun = "lend",
+                         .verb = "log",
+                         .summary = "show what happened on this machine",
+                         .examples = lend_owner::k_log_examples,
+                         .description = "Prints connections, pauses and changes of what is lent, with their times.",
+                         .exit_codes = lend_owner::k_exits,
+                         .run = lend_owner::show_log};
+const Command k_lend_leave{.noun = "lend",
+                           .verb = "leave",
+                           .summary = "lend this machine to nobody any more",
+                           .examples = lend_owner::k_leave_examples,
+                           .description =
+                               "Ends the jobs of others, disconnects, and removes what gridctl has put on this machine: "
+                               "~/.gridctl with its keys, and what starts it with the machine. Images stay in podman or "
+                               "docker. Works without network. Whoever was invited can be invited again.",
+                           .options = lend_owner::k_grace_options,
+                           .exit_codes = lend_owner::k_exits,
+                           .run = lend_owner::leave};
+const Command k_lend_serve{.noun = "lend",
+                           .verb = "serve",
+                           .summary = "connect this machine, in the foreground",
+                           .examples = lend_owner::k_serve_examples,
+                           .description = "Dials for each researcher, and serves their calls. 'provider join' starts it in "
+                                          "the background, and with the machine.",
+                           .exit_codes = lend_owner::k_exits,
+                           .hidden = true,
+                           .run = lend_owner::serve};
+const Command k_lend_dial{.noun = "lend",
+                          .verb = "dial",
+                          .summary = "one connection of 'lend serve'",
+                          .examples = lend_owner::k_dial_examples,
+                          .description = "Prints 'ready' when the relay has let this machine in, and 'called' when it is "
+                                         "used.",
+                          .positionals = lend_owner::k_dial_positionals,
+                          .exit_codes = lend_owner::k_exits,
+                          .hidden = true,
+                          .run = lend_owner::dial};
+
+}  // namespace gridctl::cmd

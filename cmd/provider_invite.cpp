@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/host_words.hpp"
+#include "cmd/json_text.hpp"
+#include "cmd/known_keys.hpp"
+#include "control/daemon/daemon.hpp"
+#include "control/fleet/register_host.hpp"
+#include "control/reach/agent_link.hpp"
+#include "control/reach/connect_agent.hpp"
+#include "lend/call.hpp"
+#include "lend/token.hpp"
+#include "os/host_name.hpp"
+#include "os/random.hpp"
+#include "ssh/connect.hpp"
+
+namespace gridctl::cmd {
+
+namespace provider_invite {
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{5};
+constexpr Duration k_valid = std::chrono::hours{24};
+constexpr Duration k_valid_max = std::chrono::hours{24 * 30};
+constexpr std::size_t k_id = 12;
+
+constexpr Example k_examples[] = {
+    {"Both of you reach a server by ssh", "gridctl provider invite bob-4090 --via me@server.example.org"},
+    {"Your friend reaches this machine by ssh", "gridctl provider invite bob-4090 --at me@203.0.113.7:2222"},
+    {"For a script", "gridctl provider invite bob-4090 --via me@server --expires 1h --json | jq -r .token"}};
+constexpr Positional k_positionals[] = {{"NAME"}};
+constexpr Option k_options[] = {
+    {"via", 0, "[USER@]HOST[:PORT]", "meet at this SSH server, which both of you reach"},
+    {"at", 0, "USER@HOST[:PORT]", "meet at the SSH server of this machine: its address as your friend reaches it"},
+    {"expires", 0, "DURATION", "how long the invitation can be accepted; whoever has joined stays", "24h"},
+    {"identity", 'i', "KEY", "private key file for your login at --via", "as ssh does", Completion::file, "", true},
+    {"jump", 'J', "JUMP", "jump host on your way to --via, as with ssh -J"},
+    {"host-key", 0, "SHA256:...", "expected fingerprint of that server's host key; suppresses the question"},
+    {"price", 0, "USD", "hourly price of the whole host, as agreed", "0"},
+    {"region", 0, "REGION", "country or region, such as DE"},
+    {"site", 0, "NAME", "hosts at the same site are near each other"},
+    {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true}};
+constexpr int k_exits[] = {5, 6, 7};
+
+Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
+  TRY(check_name("provider", parsed.positionals[0]));
+  registry::Provider provider;
+  provider.name = HostName{parsed.positionals[0]};
+  for (const std::string& key : parsed.values("identity"))
+    provider.identities.push_back(std::filesystem::absolute(key).string());
+  provider.jump = parsed.value("jump");
+  provider.host_class = "market";
+  TRY(describe(parsed, provider));
+  provider.inventory.edit().version = 0;  // it is taken when its owner has joined
+  provider.registered_at = context.now();
+  return provider;
+}
+
+Result<WallTime> expiry(const Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const auto given, parsed.duration("expires"));
+  const Duration valid = given.value_or(k_valid);
+  if (valid <= Duration{} || valid > k_valid_max)
+    return make_error(Code::usage, "--expires takes a time of up to 30 days, such as 24h");
+  return WallTime{context.now().ms + std::chrono::duration_cast<std::chrono::milliseconds>(valid).count()};
+}
+
+Result<ssh::HostKey> ed25519_of(const std::vector<ssh::HostKey>& keys, const std::string& where) {
+  const auto found = std::ranges::find(keys, "ssh-ed25519", &ssh::HostKey::type);
+  if (found != keys.end()) return *found;
+  return make_error(Code::unsupported, where + " has no Ed25519 host key, by which your friend's machine would know it",
+                    "sudo ssh-keygen -A   # on " + where);
+}
+
+struct Relay {
+  std::string address;  // for the owner's machine
+  ssh::HostKey key;
+  std::string program;  // the agent there, for a shell
+  lend::RelayCommand run;
+};
+
+// The server proves to be the one that the user means, and gets the agent.
+Result<Relay> relay_at(Context& context, const Parsed& parsed, const registry::Provider& provider,
+                       const ControllerId& controller, const std::string& typed, bool here, BootTime deadline) {
+  ssh::Overrides overrides;
+  for (const std::string& identity : provider.identities) overrides.identities.emplace_back(identity);
+  overrides.jump = provider.jump;
+  overrides.known_hosts = context.paths().known_hosts();
+  TRY_ASSIGN(const ssh::Target target, ssh::resolve(typed, overrides));
+  control::EnrollRequest request;
+  request.host_key = parsed.value("host-key");
+  request.accept_command = "gridctl provider invite " + provider.name.value + " --" + (here ? "at " : "via ") +
+                           shell_quote(typed) + " --host-key HOST_KEY";
+  request.ask = asker(context);
+  TRY_ASSIGN(const std::vector<ssh::HostKey> keys, control::trust_host(target, request, deadline, context.clock));
+  Relay relay;
+  TRY_ASSIGN(relay.key, ed25519_of(keys, target.address()));
+  relay.address = target.peer();
+  relay.run = here ? lend::relay_here(context.clock)
+                   : lend::RelayCommand([target, &clock = context.clock](const std::string& command, BootTime by) {
+                       return ssh::connect(target, command, by, clock);
+                     });
+  TRY_ASSIGN(const control::AgentSession session,
+             control::open_agent(control::Connector(relay.run), {control::agent_images(), controller, {}}, deadline,
+                                 context.clock));
+  relay.program = "\"${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}/bin/" + session.hello.build + "/gridctl-agent\"";
+  return relay;
+}
+
+std::string researcher() {
+  return os::environment("USER").value_or(os::environment("LOGNAME").value_or("somebody")) + "@" + os::host_name();
+}
+
+int print_result(Context& context, const lend::Token& token, const std::string& text) {
+  if (context.json)
+    return context.print_line(JsonObject()("name", token.name)("token", text)("relay", token.relay)(
+                                  "expires_at", format_rfc3339(token.expires)).text());
+  context.note("send this line to the owner of " + token.name + ", by a way that only the two of you read:\n");
+  context.print_line("gridctl provider join " + text);
+  context.note("\nIt works once, until " + format_rfc3339(token.expires) +
+               ". The machine appears in 'gridctl provider ls' when its owner has typed it.");
+  return 0;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  if (parsed.has("via") == parsed.has("at"))
+    return make_error(Code::usage,
+                      "name the SSH server where the two machines meet: --via USER@HOST for one that both of you reach, "
+                      "or --at USER@HOST for this machine, by the address at which your friend reaches it");
+  const bool here = parsed.has("at");
+  const std::string typed = here ? parsed.value("at") : parsed.value("via");
+  TRY_ASSIGN(registry::Provider provider, described(context, parsed));
+  TRY_ASSIGN(const WallTime expires, expiry(context, parsed));
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  if (const auto known = registry.provider(provider.name); known)
+    return make_error(Code::exists, "provider " + provider.name.value + " is registered already, at " + known->address,
+                      "gridctl provider rm " + provider.name.value + "   # or choose another name");
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const Relay relay, relay_at(context, parsed, provider, controller, typed, here, deadline));
+
+  lend::Token token{provider.name.value, researcher(), os::random_id(k_id), controller, relay.address, relay.key, {}, expires};
+  std::ranges::copy(os::random_bytes(token.secret.bytes.size()), token.secret.bytes.begin());
+  const lend::Invitation invitation{token.id, token.secret, expires, here ? "" : typed};
+  TRY(lend::keep_invitation(context.state, invitation));
+  TRY(lend::open_relay(relay.run, relay.program, invitation, deadline, context.clock));
+  TRY_ASSIGN(const ssh::Address address, ssh::parse_address(relay.address));
+  provider.user = address.user;
+  provider.host = address.host;
+  provider.port = address.port.value_or(provider.port);
+  provider.address = std::string(lend::k_scheme) + token.id;
+  TRY(registry.add_provider(provider));
+  TRY(control::ensure_daemon(context.state, true));
+  return print_result(context, token, lend::encode(token));
+}
+}  // namespace
+}  // namespace provider_invite
+
+const Command k_provider_invite{
+    .noun = "provider",
+    .verb = "invite",
+    .summary = "invite somebody to lend you a machine",
+    .examples = provider_invite::k_examples,
+    .description =
+        "Prints one line for the owner of a machine behind a home router: 'gridctl provider join TOKEN'. The machine then "
+        "dials an SSH server that both of you reach, and jobs run on it as on any other host. Neither needs an open port, "
+        "a forwarding or root access.\n\nWith --via the two of you meet at a server where you can log in. It needs an "
+        "account of yours and nothing else: gridctl adds one line to its ~/.ssh/authorized_keys, which lets your friend's "
+        "machine start one program there, and nothing more. The server passes bytes that it cannot read. With --at you "
+        "meet at this machine.\n\nThe token contains the keys of the connection: send it by a way that nobody else "
+        "reads. The first machine that uses it is the only one that can. 'gridctl provider rm' takes it back.",
+    .positionals = provider_invite::k_positionals,
+    .options = provider_invite::k_options,
+    .exit_codes = provider_invite::k_exits,
+    .waits = true,
+    .run = provider_invite::run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of a guest reach what the owner of this machine lets them: not his home network, and not this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// The engine's arguments for a job of this controller; none for the owner's own, and for a guest without limits.
+// `agent`: the program that the hook runs. Where the filter cannot be had there is an error, and no job.
+[[nodiscard]] Result<std::vector<std::string>> guest_network(const os::Path& agent_home,
+                                                             const ControllerId& controller, EngineKind engine,
+                                                             const os::Path& agent);
+
+// `gridctl-agent egress-hook`, which the OCI runtime calls before a container's first instruction, with the container's
+// state on stdin: adds routes that refuse private, shared and local addresses and those of this machine, and all of
+// IPv6, to the container's network. Exit status 0 only when it has seen them refused; else the container does not start.
+[[nodiscard]] int egress_hook();
+
+}  // namespace gridctl::agent

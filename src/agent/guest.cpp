@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/guest.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "agent/bench.hpp"
+#include "agent/host_folders.hpp"
+#include "agent/network.hpp"
+#include "agent/ranks.hpp"
+#include "agent/requests.hpp"
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "os/random.hpp"
+#include "wire/remote.hpp"
+#include "wire/stream.hpp"
+#include "wire/upload.hpp"
+
+namespace gridctl::agent {
+
+namespace {
+
+constexpr std::size_t k_terms_max = 64 * 1024;
+constexpr int k_minutes = 60;
+
+Error refused(std::string why) { return make_error(Code::refused, std::move(why)); }
+
+}  // namespace
+
+Result<wire::GuestTerms> Guest::terms() const {
+  const Result<std::string> text = os::read_file(file_, k_terms_max);
+  if (!text) return refused("the owner of this machine does not lend it to you any more");
+  return wire::parse_guest_terms(*text);
+}
+
+Result<void> Guest::check_controller(const ControllerId& controller) const {
+  TRY_ASSIGN(const wire::GuestTerms terms, terms());
+  if (terms.controller == controller) return {};
+  return refused("this machine is lent to another controller; 'provider invite' in the state directory in use makes a "
+                 "token for this one");
+}
+
+Result<void> Guest::check_open() const {
+  TRY_ASSIGN(const wire::GuestTerms terms, terms());
+  if (terms.is_paused(clock_.wall())) return refused("the owner of this machine has paused lending");
+  const os::LocalTime now = os::local_time(clock_.wall());
+  if (!terms.is_open_at(now.hour * k_minutes + now.minute))
+    return refused("the owner of this machine lends it at other hours");
+  return {};
+}
+
+bool Guest::offers(EngineKind engine) const {
+  if (engine == EngineKind::process) return false;
+  const Result<wire::GuestTerms> now = terms();
+  return engine == EngineKind::podman || (now && now->egress != wire::Egress::filtered);
+}
+
+Result<void> Guest::check(std::string_view operation, std::string_view payload) const {
+  if (wire::is_remote_request(operation) || operation == wire::k_upload_operation || Links::serves(operation))
+    return refused("a lent machine gives jobs no way to its own files and network");
+  if (operation == wire::k_enter_operation) {
+    TRY_ASSIGN(const auto request, wire::parse_enter(payload));
+    if (!request.job) return refused("a lent machine gives no shell of its own, only one inside a job");
+  }
+  if (operation == "prepare" || Bench::serves(operation)) return check_open();
+  if (operation != "start") return {};
+  TRY_ASSIGN(const auto request, wire::parse_start(payload));
+  if (!offers(request.spec.engine))
+    return refused("a lent machine runs containers only, with " +
+                   std::string(offers(EngineKind::docker) ? "podman or docker" : "podman") + ": name an image");
+  if (needs_host_network(request.spec))
+    return refused("a lent machine gives jobs no network of its own, which the members of a gang would need");
+  return check_open();
+}
+
+namespace {
+
+struct GuestAttempt {
+  AttemptKey key;
+  wire::AttemptStatus status;
+};
+
+std::vector<GuestAttempt> attempts_of(HostFolders& host) {
+  std::vector<GuestAttempt> all;
+  for (const JobId& job : host.jobs()) {
+    const Result<std::vector<Epoch>> epochs = host.epochs(job);
+    if (!epochs) continue;
+    for (const Epoch epoch : *epochs)
+      if (const auto status = host.status({job, epoch}); status && *status) all.push_back({{job, epoch}, **status});
+  }
+  return all;
+}
+
+bool has_ended(const GuestAttempt& attempt) { return attempt.status.phase == wire::AttemptPhase::ended; }
+
+int list(HostFolders& host) {
+  std::vector<GuestAttempt> all = attempts_of(host);
+  std::erase_if(all, has_ended);
+  std::printf("%zu\n", all.size());
+  for (const GuestAttempt& one : all) {
+    const Result<wire::AttemptSpec> spec = read_spec(host.attempt(one.key));
+    const std::string image = spec ? sanitize(spec->image, 200) : "", name = spec ? sanitize(spec->job_name, 100) : "";
+    std::printf("%s\t%llu\t%s\t%lld\t%s\t%s\n", one.key.job.value.c_str(),
+                static_cast<unsigned long long>(one.key.epoch.value),
+                std::string(wire::phase_name(one.status.phase)).c_str(),
+                static_cast<long long>(one.status.running_ms_ago), image.c_str(), name.c_str());
+  }
+  return 0;
+}
+
+int end_all(HostFolders& host, Requests& requests, Duration grace) {
+  int running = 0;
+  for (const GuestAttempt& one : attempts_of(host)) {
+    if (has_ended(one)) continue;
+    ++running;
+    const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace});
+    if (!stopped) std::fprintf(stderr, "gridctl-agent: %s\n", stopped.error().message.c_str());
+  }
+  std::printf("%d\n", running);
+  return 0;
+}
+
+int remove_all(HostFolders& host, Requests& requests, const ControllerId& controller) {
+  int kept = 0;
+  for (const GuestAttempt& one : attempts_of(host))
+    if (!requests.clean({OpId{os::random_id(16)}, one.key.job, one.key.epoch, {}})) ++kept;
+  std::printf("%d\n", kept);
+  if (kept > 0) return 1;
+  return os::remove_tree(agent_home() / "jobs" / controller.value) ? 0 : 1;
+}
+
+}  // namespace
+
+int guest_command(std::span<char* const> arguments, os::Clock& clock) {
+  const std::string_view verb = arguments.size() < 2 ? "" : arguments[1];
+  if (verb.empty() || !check_component("the controller id", arguments[0])) return 2;
+  const ControllerId controller{arguments[0]};
+  HostFolders host(agent_home(), controller, clock);
+  Requests requests(agent_home(), controller, clock);
+  if (verb == "list") return list(host);
+  if (verb == "remove") return remove_all(host, requests, controller);
+  const auto grace = arguments.size() == 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
+  if (verb != "end" || !grace) return 2;
+  return end_all(host, requests, std::chrono::milliseconds{*grace});
+}
+
+}  // namespace gridctl::agent

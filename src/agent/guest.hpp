@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection of somebody whom the owner of this machine lends it to: less is allowed than to the owner, whatever his
+// gridctl asks for. gridctl-lend(7).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "wire/guest.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+class Guest {
+ public:
+  // The owner may change the file at any time: it is read for each question. Without it nothing is allowed.
+  Guest(os::Path terms, os::Clock& clock) : file_(std::move(terms)), clock_(clock) {}
+
+  // Another controller than the one that was invited could act on the jobs of that one.
+  [[nodiscard]] Result<void> check_controller(const ControllerId& controller) const;
+  // Engines that are of no use to a guest need not be known to him.
+  [[nodiscard]] bool offers(EngineKind engine) const;
+  // Refused are: what reaches beyond containers (a shell, folders and network of the machine), and, while the owner has
+  // paused or outside of his hours, what begins a job. `payload` is that of a request.
+  [[nodiscard]] Result<void> check(std::string_view operation, std::string_view payload) const;
+
+ private:
+  [[nodiscard]] Result<wire::GuestTerms> terms() const;
+  [[nodiscard]] Result<void> check_open() const;
+
+  os::Path file_;
+  os::Clock& clock_;
+};
+
+// `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts
+// that have not ended is the first line that each prints.
+//   list             a line for each: job, epoch, phase, milliseconds it has run, image and name, divided by tabs
+//   end GRACE_MS     programs get TERM, and KILL after GRACE_MS; their directories stay until the controller has fetched
+//                    what they saved
+//   remove           removes what attempts that have ended have left
+[[nodiscard]] int guest_command(std::span<char* const> arguments, os::Clock& clock);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lend/serve.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/text.hpp"
+#include "lend/lent.hpp"
+#include "os/net.hpp"
+#include "os/process.hpp"
+#include "os/ready.hpp"
+
+namespace gridctl::lend {
+
+namespace {
+
+constexpr Duration k_serve_turn = std::chrono::seconds{1};
+constexpr Duration k_again_first = std::chrono::milliseconds{500};
+constexpr Duration k_again_max = std::chrono::seconds{2};          // a network that is back is noticed within it
+constexpr Duration k_again_refused = std::chrono::minutes{5};      // only a person mends that
+constexpr Duration k_start_wait = std::chrono::seconds{5};
+constexpr Duration k_lock_wait = std::chrono::seconds{2}, k_lock_look = std::chrono::milliseconds{30};
+constexpr std::string_view k_ready = "ready", k_called = "called", k_error = "error ", k_refused = "refused ";
+
+os::Path lock_file() { return lend_home() / "serve.lock"; }
+
+// The connections of one researcher.
+class Guest {
+ public:
+  Guest(Lent lent, std::string program, os::Clock& clock)
+      : lent_(std::move(lent)), program_(std::move(program)), clock_(clock) {}
+  ~Guest() {
+    for (const Session& session : sessions_)
+      if (os::send_signal(session.process, SIGKILL)) (void)os::wait(session.process.pid);
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  void turn() {
+    std::erase_if(sessions_, [&](Session& session) { return read_news(session); });
+    const bool waits = std::ranges::any_of(sessions_, [](const Session& one) { return !one.called; });
+    if (!waits && clock_.boot() >= next_) begin();
+  }
+  void watch(std::vector<os::Poll>& polls) const {
+    for (const Session& session : sessions_)
+      if (session.news.valid()) polls.push_back({session.news.get(), {.read = true}, {}});
+  }
+  [[nodiscard]] BootTime next() const { return next_; }
+
+ private:
+  struct Session {
+    os::ProcessId process;
+    os::Fd news;
+    std::string text;
+    bool called = false;
+  };
+
+  void begin() {
+    auto pipe = os::make_pipe();
+    if (!pipe) return;
+    os::SpawnOptions options;
+    options.stdout_fd = pipe->second.get();
+    options.die_with_parent = true;
+    const auto pid = os::spawn({program_, "lend", "dial", lent_.id()}, options);
+    pause();
+    if (!pid || !os::set_nonblocking(pipe->first.get())) return;
+    sessions_.push_back({os::identify(*pid).value_or(os::ProcessId{*pid, 0}), std::move(pipe->first), {}, false});
+  }
+
+  void pause() {
+    next_ = clock_.boot() + again_;
+    again_ = std::min(again_ * 2, k_again_max);
+  }
+
+  // True once it is over.
+  bool read_news(Session& session) {
+    std::array<std::byte, 1024> piece{};
+    while (session.news.valid()) {
+      const auto moved = os::read_now(session.news.get(), piece);
+      if (!moved || moved->closed) session.news.reset();
+      else if (moved->blocked) break;
+      else session.text += as_text(ByteView{piece}.first(moved->bytes));
+    }
+    for (std::size_t end = 0; (end = session.text.find('\n')) != std::string::npos; session.text.erase(0, end + 1))
+      hear(session, session.text.substr(0, end));
+    if (session.news.valid()) return false;
+    const auto ended = os::try_wait(session.process.pid);
+    return !ended || ended->has_value();
+  }
+
+  void hear(Session& session, const std::string& line) {
+    if (line == k_ready || line == k_called) {
+      again_ = k_again_first;
+      next_ = clock_.boot();
+      if (line == k_called) session.called = true;
+      note("ready");
+    } else if (line.starts_with(k_refused)) {
+      next_ = clock_.boot() + k_again_refused;
+      note(line);
+    } else if (line.starts_with(k_error)) {
+      note("away " + line.substr(k_error.size()));
+    }
+  }
+
+  void note(const std::string& state) {
+    if (state == state_) return;
+    state_ = state;
+    lent_.set_state(state);
+    lent_.log(state == "ready" ? "connected to the relay" : state, clock_);
+  }
+
+  const Lent lent_;
+  const std::string program_;
+  os::Clock& clock_;
+  std::vector<Session> sessions_;
+  Duration again_ = k_again_first;
+  BootTime next_{};
+  std::string state_;
+};
+
+}  // namespace
+
+Result<void> serve(const std::function<bool()>& stop, os::Clock& clock) {
+  TRY(os::make_directories(lend_home()));
+  // Whoever only looks whether somebody serves holds the lock for a moment.
+  std::optional<os::FileLock> lock;
+  for (const BootTime until = clock.boot() + k_lock_wait; !lock && clock.boot() < until;) {
+    TRY_ASSIGN(lock, os::FileLock::try_acquire(lock_file()));
+    if (!lock) os::pause_for(k_lock_look);
+  }
+  if (!lock) return make_error(Code::state_in_use, "another process serves this machine's researchers already");
+  TRY_ASSIGN(const os::Path self, os::executable_path());
+  std::map<std::string, std::unique_ptr<Guest>> guests;
+  while (!stop()) {
+    std::map<std::string, std::unique_ptr<Guest>> present;
+    for (Lent& lent : all_lent()) {
+      const std::string id = lent.id();
+      auto known = guests.extract(id);
+      present[id] = known ? std::move(known.mapped()) : std::make_unique<Guest>(std::move(lent), self.string(), clock);
+    }
+    guests = std::move(present);
+    if (guests.empty()) return {};
+    BootTime wake = clock.boot() + k_serve_turn;
+    std::vector<os::Poll> polls;
+    for (const auto& [id, guest] : guests) {
+      guest->turn();
+      guest->watch(polls);
+      if (guest->next() > clock.boot()) wake = std::min(wake, guest->next());
+    }
+    TRY(os::wait_any(polls, wake, clock));
+  }
+  return {};
+}
+
+bool is_serving() {
+  const auto lock = os::FileLock::try_acquire(lock_file());
+  return lock && !lock->has_value();
+}
+
+Result<void> ensure_serving(os::Clock& clock) {
+  if (is_serving()) return {};
+  TRY_ASSIGN(const os::Path self, os::executable_path());
+  os::SpawnOptions options;
+  options.detach = options.new_session = true;
+  options.directory = "/";
+  TRY(os::spawn({self.string(), "lend", "serve"}, options));
+  for (const BootTime until = clock.boot() + k_start_wait; clock.boot() < until; os::pause_for(std::chrono::milliseconds{50}))
+    if (is_serving()) return {};
+  return make_error(Code::internal, "the process that serves this machine's researchers does not start", "gridctl lend serve");
+}
+
+}  // namespace gridctl::lend

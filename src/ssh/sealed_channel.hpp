@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A channel whose bytes only its two ends can read, over a channel that leads through somebody else's machine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "crypto/tls_stream.hpp"
+#include "os/clock.hpp"
+#include "ssh/channel.hpp"
+
+namespace gridctl::ssh {
+
+struct SealedWith {
+  crypto::TlsSide side;
+  Digest key;
+  std::string identity;  // names the key, in clear
+};
+
+// Agrees with the other end, until `deadline` at most. Errors: auth_refused (the other end does not have the key),
+// timed_out, and those of the channel.
+[[nodiscard]] Result<std::unique_ptr<Channel>> seal(std::unique_ptr<Channel> carrier, const SealedWith& with,
+                                                    BootTime deadline, os::Clock& clock);
+
+}  // namespace gridctl::ssh

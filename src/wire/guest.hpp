@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json, gridctl-lend(7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::int64_t k_until_resumed = INT64_MAX;
+
+// What the jobs of a guest reach over the network.
+enum class Egress : std::uint8_t {
+  filtered,  // the Internet; not the owner's own networks, and not this machine
+  open,      // whatever programs of the owner reach
+  none,
+};
+[[nodiscard]] std::string_view egress_name(Egress egress);
+[[nodiscard]] Result<Egress> parse_egress(std::string_view name);
+
+struct GuestTerms {
+  ControllerId controller;                      // the only one that is let in
+  std::string who;                              // the researcher, in words
+  std::optional<std::int64_t> paused_until_ms;  // since 1970; k_until_resumed: until the owner says so
+  std::optional<int> from_minute, to_minute;    // of the day, local time: jobs may begin and run then; past midnight too
+  Egress egress = Egress::filtered;
+  bool operator==(const GuestTerms&) const = default;
+
+  [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
+  // `minute` of the day.
+  [[nodiscard]] bool is_open_at(int minute) const;
+};
+
+[[nodiscard]] std::string encode(const GuestTerms& terms);
+[[nodiscard]] Result<GuestTerms> parse_guest_terms(std::string_view text);
+
+}  // namespace gridctl::wire

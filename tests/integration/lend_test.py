@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that nobody can call is lent: its owner types one line, and it dials a server that both sides reach."""
+import json
+import os
+import shutil
+import stat
+import time
+import unittest
+
+import grid
+from grid import plain, wait_until
+
+RELAY, LENT = 1, 2
+IMAGE = "localhost/busybox:1"
+PROGRAM = "/home/worker/gridctl"
+
+
+def setUpModule():
+    global the_grid
+    the_grid = grid.up(3)
+    # The server forwards nothing; the lent machine takes no connection.
+    the_grid.enter(RELAY, "sed -i '1i AllowTcpForwarding no\\nAllowStreamLocalForwarding no' /etc/ssh/sshd_config")
+    the_grid.reboot(RELAY)
+    for host in (LENT, 3):
+        the_grid.enter(host, "iptables -w -A INPUT -i lo -j ACCEPT; "
+                             "iptables -w -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT; "
+                             "iptables -w -A INPUT -j DROP")
+        put_program(host)
+
+
+def put_program(host):
+    to = the_grid.disk(host, PROGRAM.lstrip("/"))
+    shutil.copy(grid.GRIDCTL, to)
+    os.chmod(to, os.stat(to).st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+class Lend(grid.Case):
+    def setUp(self):
+        super().setUp()
+        self.laptop = self.grid.laptop(self._testMethodName)
+        self.addCleanup(self.laptop.close)
+        self.relay = self.grid.facts[RELAY]
+
+    def invite(self, name="bob", *more, code=None):
+        return self.laptop.run("provider", "invite", name, "--via", f"worker@{self.relay['address']}:{self.relay['port']}",
+                               "--host-key", self.relay["host_key"], "-i", self.grid.key, *more, code=code)
+
+    def token(self, name="bob", *more):
+        return self.invite(name, "--json", *more).json["token"]
+
+    def owner(self, words, host=LENT, check=True, timeout=120):
+        """What the owner types; (exit code, output)."""
+        told = self.grid.as_worker(host, f"{PROGRAM} {words} 2>&1; echo; echo exit $?", check=check, timeout=timeout)
+        text, _, code = told.rpartition("exit ")
+        return text, code.strip()
+
+    def owners(self, words, host=LENT, code=0, timeout=120):
+        told = self.grid.as_worker(host, f"{PROGRAM} {words} > /tmp/told 2>&1; code=$?; cat /tmp/told; echo; echo exit $code",
+                                   timeout=timeout)
+        text, _, got = told.rpartition("exit ")
+        self.assertEqual(int(got), code, text)
+        return text
+
+    def joined(self, name="bob", *more, host=LENT):
+        token = self.token(name)
+        began = time.monotonic()
+        told = self.owners(f"provider join {token} --yes {' '.join(more)}", host)
+        grid.figure("provider join", f"{time.monotonic() - began:.1f} s")
+        self.addCleanup(self.owners, "lend leave --grace 1s || true", host)
+        self.wait_provider(name, host)
+        return told
+
+    def wait_provider(self, name, host=LENT, deadline=60):
+        def answers():
+            shown = self.laptop.run("provider", "show", name, "--json").json
+            return shown if shown["state"] == "answering" else None
+        return wait_until(f"{name} to answer", deadline, answers, lambda: self.laptop.evidence() + self.owner(
+            "lend status; cat ~/.gridctl/lend/*/log", host)[0])
+
+    def test_two_commands_and_a_job_runs_behind_nat(self):
+        began = time.monotonic()
+        self.joined()
+        grid.figure("invite, join, and answering", f"{time.monotonic() - began:.1f} s")
+        job = self.laptop.submit(plain("lent", image=IMAGE, envs={"STEPS": 30}))
+        job.wait_success()
+        self.assert_steps_once(job, 30, attempts=1)
+        self.assertEqual(job.attempts()[-1]["provider"], "bob")
+        self.assertIn("no job runs", self.owners("lend status"))
+
+    def test_processes_outside_of_containers_are_not_for_guests(self):
+        self.joined()
+        refused = self.laptop.run("job", "submit", self.laptop.write_job(plain("bare")), "--wait", "--timeout", "20s", check=False)
+        self.assertIn(refused.code, (4, 124), str(refused))
+
+    def test_cuts_heal_and_the_job_is_untouched(self):
+        self.joined()
+        job = self.laptop.submit(plain("cuts", image=IMAGE, envs={"STEPS": 400, "PACE": 0.1},
+                                       recovery={"lost_after": "2m"}))
+        job.wait_checkpoint(1)
+        for seconds in (1, 4, 15):
+            self.grid.partition(LENT)
+            time.sleep(seconds)
+            self.grid.heal(LENT)
+            healed = time.monotonic()
+            saved = len(job.checkpoints())
+            wait_until("a checkpoint after the heal", 20, lambda: len(job.checkpoints()) > saved, job.evidence)
+            grid.figure(f"back after a cut of {seconds} s", f"{time.monotonic() - healed:.1f} s")
+        job.wait_success()
+        self.assertEqual(len(job.attempts()), 1)
+
+    def test_the_owner_has_his_machine_back_without_network(self):
+        self.joined()
+        self.laptop.register(3, engine="process", check=False)
+        job = self.laptop.submit(plain("back", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.assertIn("running", self.owners("lend status"))
+        self.grid.partition(LENT)
+        began = time.monotonic()
+        told = self.owners("lend pause --grace 2s")
+        grid.figure("lend pause, without network", f"{time.monotonic() - began:.1f} s")
+        self.assertIn("1 job ended", told)
+        self.assertEqual(self.grid.as_worker(LENT, "podman ps -q").split(), [])
+        self.grid.heal(LENT)
+        wait_until("the job to wait", 30, lambda: job.state != "RUNNING", job.evidence)
+        self.owners("lend resume")
+        job.wait_attempt(2)
+        job.wait_output("step")
+        told = self.owners("lend leave --grace 1s")
+        self.assertIn("is removed", told)
+        self.assertFalse(os.path.exists(self.grid.disk(LENT, "home/worker/.gridctl")))
+        self.assertEqual(self.grid.pids(LENT, "gridctl"), [])
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_tokens_that_are_not_good_say_why(self):
+        token = self.token("once")
+        for bad, word in ((token[:-9], "damaged"), (token[:60] + ("a" if token[60] != "a" else "b") + token[61:], "damaged"),
+                          ("hello", "no token"), (token.replace("lend-1", "lend-9"), "another version")):
+            self.assertIn(word, self.owners(f"provider join {bad} --yes", code=2))
+        self.assertIn("nobody is there to be asked", self.owners(f"provider join {token} < /dev/null", code=2))
+        self.assertIn("lent to", self.owners(f"provider join {token} --yes"))
+        self.addCleanup(self.owners, "lend leave --grace 1s || true")
+        self.assertIn("used already", self.owners(f"provider join {token} --yes", 3, code=5))
+        short = self.token("short", "--expires", "1s")
+        time.sleep(1.2)
+        self.assertIn("expired", self.owners(f"provider join {short} --yes", 3, code=5))
+        # Again, by the same machine, and by a new invitation.
+        self.assertIn("lent to", self.owners(f"provider join {token} --yes"))
+        again = self.token("again")
+        self.assertIn("lent to", self.owners(f"provider join {again} --yes"))
+        self.wait_provider("again")
+        self.assertEqual(len(json.loads(self.owners("lend status --json"))), 1)
+
+    def test_the_key_of_the_lent_machine_opens_nothing_else_on_the_relay(self):
+        token = self.token("key")
+        self.owners(f"provider join {token} --yes")
+        self.addCleanup(self.owners, "lend leave --grace 1s || true")
+        ssh = ("ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR "
+               f"-o ConnectTimeout=5 -F none -i $(echo ~/.gridctl/lend/*/key) -p {self.relay['port']}")
+        to = f"worker@{self.relay['address']}"
+        before = self.grid.as_worker(RELAY, "find . -type f | sort | xargs md5sum")
+        tries = [f"{ssh} {to} 'touch broken; id'", f"{ssh} -tt {to} sh", f"{ssh} -s {to} sftp", f"{ssh} -W 127.0.0.1:22 {to}",
+                 f"{ssh} -o ExitOnForwardFailure=yes -N -R 127.0.0.1:4711:127.0.0.1:22 {to}",
+                 f"{ssh} -o ExitOnForwardFailure=yes -N -R /tmp/sock:127.0.0.1:22 {to}",
+                 f"{ssh} -A -X {to} 'echo $SSH_AUTH_SOCK $DISPLAY'", f"{ssh} {to} 'gridctl-agent connect'",
+                 f"{ssh} {to} '/bin/sh -c id'", f"LC_ALL='$(touch broken)' {ssh} -o SendEnv=LC_ALL {to} x",
+                 f"scp -O {ssh[4:].replace('-p ', '-P ')} /etc/passwd {to}:broken"]
+        for attempt in tries:
+            told = self.grid.as_worker(LENT, f"(sleep 3) | timeout 6 {attempt} 2>&1; true", timeout=30)
+            for leak in ("uid=", "GRIDCTL/1", "/tmp/", "root:"):
+                self.assertNotIn(leak, told, attempt)
+        self.assertEqual(self.grid.as_worker(RELAY, "find . -type f | sort | xargs md5sum"), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
