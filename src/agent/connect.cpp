@@ -183,12 +183,12 @@ class Connection {
   }
 
   [[nodiscard]] std::vector<std::string> features() const {
-    std::vector<std::string> words{"events", "bulk", "health"};
+    std::vector<std::string> words{"events", "bulk", "health", "links"};
     for (const std::string_view word : {wire::k_gangs_feature, wire::k_results_feature, wire::k_streams_feature,
                                         wire::k_pause_feature, wire::k_bags_feature})
       words.emplace_back(word);
     if (guest_) return words;
-    for (const std::string_view word : {std::string_view("links"), wire::k_remotes_feature, wire::k_uploads_feature})
+    for (const std::string_view word : {wire::k_remotes_feature, wire::k_uploads_feature})
       words.emplace_back(word);
     return words;
   }

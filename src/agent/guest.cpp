@@ -57,7 +57,9 @@ bool Guest::offers(EngineKind engine) const {
 }
 
 Result<void> Guest::check(std::string_view operation, std::string_view payload) const {
-  if (wire::is_remote_request(operation) || operation == wire::k_upload_operation || Links::serves(operation))
+  const bool between_hosts = Links::serves(operation) && operation != "link_ping" && operation != "link_sink" &&
+                             operation != "link_source";  // those measure the way to the researcher
+  if (wire::is_remote_request(operation) || operation == wire::k_upload_operation || between_hosts)
     return refused("a lent machine gives jobs no way to its own files and network");
   if (operation == wire::k_enter_operation) {
     TRY_ASSIGN(const auto request, wire::parse_enter(payload));

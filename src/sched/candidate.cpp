@@ -56,6 +56,7 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
   const job::Constraints& want = spec.constraints;
   if (!want.providers.empty() && std::ranges::find(want.providers, host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
+  if (host.inventory->version == 0) return c.reject("unreachable", "its owner has not joined yet", true);
   if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
     return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
