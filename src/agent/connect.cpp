@@ -176,7 +176,7 @@ class Connection {
     if (!guest_) return {};
     const std::string operation = wire::request_name(request.payload);
     Result<void> allowed = guest_->check(operation, request.payload);
-    if (allowed || operation != "start") return allowed;
+    if (allowed || operation != k_start_operation) return allowed;
     TRY_ASSIGN(const wire::StartRequest start, wire::parse_start(request.payload));
     TRY(requests_->stop({start.op, start.spec.job, start.spec.epoch, Duration{}}));
     return allowed;
@@ -274,7 +274,7 @@ class Connection {
     }
     if (operation == "prepare")
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
-    if (operation == "start")
+    if (operation == k_start_operation)
       return respond(frame, wire::parse_start, [&](const auto& request) { return requests_->start(request); });
     if (operation == "stop")
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });

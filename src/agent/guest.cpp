@@ -2,6 +2,7 @@
 #include "agent/guest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "agent/network.hpp"
 #include "agent/ranks.hpp"
 #include "agent/requests.hpp"
+#include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/random.hpp"
@@ -23,6 +25,13 @@ namespace {
 
 constexpr std::size_t k_terms_max = 64 * 1024;
 constexpr int k_minutes = 60;
+// The operations that begin something, and those that measure the way to the researcher.
+constexpr std::array<std::string_view, 1> k_beginnings{"prepare"};
+constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
+
+bool contains(std::span<const std::string_view> words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 Error refused(std::string why) { return make_error(Code::refused, std::move(why)); }
 
@@ -57,16 +66,15 @@ bool Guest::offers(EngineKind engine) const {
 }
 
 Result<void> Guest::check(std::string_view operation, std::string_view payload) const {
-  const bool between_hosts = Links::serves(operation) && operation != "link_ping" && operation != "link_sink" &&
-                             operation != "link_source";  // those measure the way to the researcher
+  const bool between_hosts = Links::serves(operation) && !contains(k_measures, operation);
   if (wire::is_remote_request(operation) || operation == wire::k_upload_operation || between_hosts)
     return refused("a lent machine gives jobs no way to its own files and network");
   if (operation == wire::k_enter_operation) {
     TRY_ASSIGN(const auto request, wire::parse_enter(payload));
     if (!request.job) return refused("a lent machine gives no shell of its own, only one inside a job");
   }
-  if (operation == "prepare" || Bench::serves(operation)) return check_open();
-  if (operation != "start") return {};
+  if (contains(k_beginnings, operation) || Bench::serves(operation)) return check_open();
+  if (operation != k_start_operation) return {};
   TRY_ASSIGN(const auto request, wire::parse_start(payload));
   if (!offers(request.spec.engine))
     return refused("a lent machine runs containers only, with " +
@@ -77,6 +85,9 @@ Result<void> Guest::check(std::string_view operation, std::string_view payload) 
 }
 
 namespace {
+
+enum class GuestVerb : std::uint8_t { list, end, remove };
+constexpr Names<GuestVerb, GuestVerb::remove> k_guest_verbs{"list", "end", "remove"};
 
 struct GuestAttempt {
   AttemptKey key;
@@ -135,15 +146,15 @@ int remove_all(HostFolders& host, Requests& requests, const ControllerId& contro
 }  // namespace
 
 int guest_command(std::span<char* const> arguments, os::Clock& clock) {
-  const std::string_view verb = arguments.size() < 2 ? "" : arguments[1];
-  if (verb.empty() || !check_component("the controller id", arguments[0])) return 2;
+  const auto verb = arguments.size() < 2 ? std::nullopt : k_guest_verbs.find(arguments[1]);
+  if (!verb || !check_component("the controller id", arguments[0])) return 2;
   const ControllerId controller{arguments[0]};
   HostFolders host(agent_home(), controller, clock);
   Requests requests(agent_home(), controller, clock);
-  if (verb == "list") return list(host);
-  if (verb == "remove") return remove_all(host, requests, controller);
+  if (verb == GuestVerb::list) return list(host);
+  if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
   const auto grace = arguments.size() == 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
-  if (verb != "end" || !grace) return 2;
+  if (!grace) return 2;
   return end_all(host, requests, std::chrono::milliseconds{*grace});
 }
 

@@ -15,6 +15,8 @@
 
 namespace gridctl::agent {
 
+inline constexpr std::string_view k_start_operation = "start";
+
 class Guest {
  public:
   // The owner may change the file at any time: it is read for each question. Without it nothing is allowed.

@@ -21,7 +21,8 @@
 
 namespace {
 
-constexpr std::string_view k_inside = "inside", k_become = "become";
+constexpr std::string_view k_inside = "inside", k_become = "become", k_relay = "relay", k_guest = "guest", k_hook = "egress-hook",
+                           k_as_guest = "--guest", k_connect = "connect";
 
 int usage() {
   std::fputs(
@@ -56,10 +57,10 @@ int run_planned(std::span<char* const> arguments, int (*run)(const gridctl::agen
 int main(int argc, char** argv) {
   const std::span<char* const> arguments(argv, static_cast<std::size_t>(argc));
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "connect" || command == "supervise") gridctl::agent::complete_environment();
-  if (command == "connect" && argc == 2)
+  if (command == k_connect || command == "supervise") gridctl::agent::complete_environment();
+  if (command == k_connect && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
-  if (command == "connect" && argc == 4 && argv[2] == std::string_view("--guest"))
+  if (command == k_connect && argc == 4 && argv[2] == k_as_guest)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock(), argv[3]);
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == k_inside) return gridctl::agent::run_inside(arguments.subspan(2));
@@ -74,9 +75,9 @@ int main(int argc, char** argv) {
   if (command == "gang-run") return gridctl::agent::gang_run(arguments.subspan(2), clock);
   if (command == "gang-end") return gridctl::agent::gang_end(arguments.subspan(2), clock);
   if (command == "gang-node") return gridctl::agent::gang_node(arguments.subspan(2), clock);
-  if (command == "egress-hook") return gridctl::agent::egress_hook();
-  if (command == "guest") return gridctl::agent::guest_command(arguments.subspan(2), clock);
-  if (command == "relay") return gridctl::agent::relay_command(arguments.subspan(2), clock);
+  if (command == k_hook) return gridctl::agent::egress_hook();
+  if (command == k_guest) return gridctl::agent::guest_command(arguments.subspan(2), clock);
+  if (command == k_relay) return gridctl::agent::relay_command(arguments.subspan(2), clock);
   if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
   if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
   return usage();

@@ -12,6 +12,7 @@
 
 #include "agent/attempt_dir.hpp"
 #include "agent/enter.hpp"
+#include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -37,6 +38,9 @@ os::Path relay_home() {
   if (const auto told = os::environment("GRIDCTL_RELAY_HOME"); told && !told->empty()) return *told;
   return os::home_directory() / ".gridctl-relay";
 }
+
+enum class Verb : std::uint8_t { add, rm, host, call };
+constexpr Names<Verb, Verb::call> k_verbs{"add", "rm", "host", "call"};
 
 struct Meeting {
   std::string id;
@@ -260,15 +264,18 @@ int told(const Result<void>& outcome) {
 
 int relay_command(std::span<char* const> arguments, os::Clock& clock) {
   os::ignore_broken_pipes();
-  const std::string_view verb = arguments.empty() ? "" : arguments[0];
-  const Result<Meeting> meeting = meeting_of(arguments.size() < 2 ? "" : arguments[1]);
+  const std::optional<Verb> verb = k_verbs.find(arguments.empty() ? "" : arguments[0]);
+  const std::size_t wanted = verb == Verb::add ? 4 : 2;
+  if (!verb || arguments.size() != wanted) return refuse("relay add, rm, host or call");
+  const Result<Meeting> meeting = meeting_of(arguments[1]);
   if (!meeting) return refuse(meeting.error().message);
-  if (verb == "add" && arguments.size() == 4) return told(add(*meeting, arguments[2], arguments[3]));
-  if (verb == "rm" && arguments.size() == 2) return told(remove(*meeting));
-  if (verb == "call" && arguments.size() == 2) return call(*meeting, clock);
-  if (verb != "host" || arguments.size() != 2) return refuse("relay add, rm, host or call");
-  if (!os::exists(meeting->folder)) return refuse("withdrawn");
-  return wait_as_host(*meeting, clock);
+  switch (*verb) {
+    case Verb::add: return told(add(*meeting, arguments[2], arguments[3]));
+    case Verb::rm: return told(remove(*meeting));
+    case Verb::call: return call(*meeting, clock);
+    case Verb::host: break;
+  }
+  return os::exists(meeting->folder) ? wait_as_host(*meeting, clock) : refuse("withdrawn");
 }
 
 }  // namespace gridctl::agent

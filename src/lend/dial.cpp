@@ -92,7 +92,7 @@ Result<void> await_call(ssh::Channel& channel, std::string seen, os::Clock& cloc
     if (called) answer += wire::k_relay_go;
     if (!answer.empty()) TRY(write_all(channel, answer, clock.boot() + wire::k_relay_silence, clock));
     if (called) return {};
-    // Of a line that is not complete the beginning is kept.
+    // A line that is not complete may go on with the next bytes.
     const std::size_t begun = seen.find(wire::k_relay_go.front());
     seen = begun == std::string::npos ? "" : seen.substr(begun);
     TRY_ASSIGN(const bool more, read_more(channel, seen, clock.boot() + wire::k_relay_silence, clock));

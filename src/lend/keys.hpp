@@ -18,7 +18,7 @@ struct LoginKey {
 [[nodiscard]] LoginKey login_key(const Digest& secret);
 // The two ends' own connection, which the relay cannot read.
 [[nodiscard]] ssh::SealedWith sealing(crypto::TlsSide side, const Digest& secret, const std::string& id);
-// What shows that a token is whole.
+// Shows that a token is whole.
 [[nodiscard]] Digest token_tag(const Digest& secret, ByteView body);
 
 }  // namespace gridctl::lend

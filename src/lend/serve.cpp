@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lend/serve.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <vector>

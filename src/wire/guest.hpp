@@ -14,7 +14,7 @@ namespace gridctl::wire {
 
 inline constexpr std::int64_t k_until_resumed = INT64_MAX;
 
-// What the jobs of a guest reach over the network.
+// Names the part of the network that the jobs of a guest reach.
 enum class Egress : std::uint8_t {
   filtered,  // the Internet; not the owner's own networks, and not this machine
   open,      // whatever programs of the owner reach
