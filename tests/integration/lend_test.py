@@ -21,6 +21,7 @@ def setUpModule():
     # The server forwards nothing; the lent machine takes no connection.
     the_grid.enter(RELAY, "sed -i '1i AllowTcpForwarding no\\nAllowStreamLocalForwarding no' /etc/ssh/sshd_config")
     the_grid.reboot(RELAY)
+    put_program(RELAY)
     for host in (LENT, 3):
         the_grid.enter(host, "iptables -w -A INPUT -i lo -j ACCEPT; "
                              "iptables -w -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT; "
@@ -152,6 +153,22 @@ class Lend(grid.Case):
         self.assertFalse(os.path.exists(self.grid.disk(LENT, "home/worker/.gridctl")))
         self.assertEqual(self.grid.pids(LENT, "gridctl"), [])
         self.laptop.run("job", "cancel", job.id)
+
+    def test_the_researchers_own_machine_can_be_the_relay(self):
+        address = f"worker@{self.relay['address']}:{self.relay['port']}"
+        told = self.owners(f"provider invite friend --at {address} --host-key {self.relay['host_key']} --json", RELAY)
+        token = json.loads(told)["token"]
+        self.owners(f"provider join {token} --yes")
+        self.addCleanup(self.owners, "lend leave --grace 1s || true")
+        def answers():
+            shown = json.loads(self.owners("provider show friend --json", RELAY))
+            return shown["state"] == "answering" and shown["inventory"]["cpus"] > 0
+        wait_until("friend to answer", 30, answers)
+        self.owners("job submit --image localhost/busybox:1 -- echo done", RELAY)
+        self.owners("provider rm friend", RELAY)
+        self.assertNotIn("gridctl-lend", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys || true"))
+        wait_until("the connection to end", 30, lambda: "connected;" not in self.owners("lend status"))
+        self.owners("daemon stop", RELAY)
 
     def test_tokens_that_are_not_good_say_why(self):
         token = self.token("once")
