@@ -7,6 +7,7 @@
 #include "os/entries.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
+#include "os/systemd.hpp"
 
 namespace gridctl::lend {
 
@@ -30,24 +31,13 @@ Result<std::string> ask(const std::vector<std::string>& argv, std::string input 
   return make_error(Code::unsupported, join(argv, " ") + ": " + sanitize(trim(outcome.err), 200));
 }
 
-// A word of ExecStart: systemd expands '%' and '$'.
-std::string quoted(const std::string& word) {
-  std::string text = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\') text += '\\';
-    if (c == '%' || c == '$') text += c;
-    text += c;
-  }
-  return text + "\"";
-}
-
 Result<std::string> by_systemd(const os::Path& program) {
   if (!os::exists("/run/systemd/system")) return make_error(Code::unsupported, "this machine does not run systemd");
   const std::string home = os::environment("GRIDCTL_AGENT_HOME").value_or("");
   const std::string text =
       "[Unit]\nDescription=gridctl lends this machine\nDocumentation=man:gridctl-lend(7)\n\n[Service]\nExecStart=" +
-      quoted(program.string()) + " lend serve\n" +
-      (home.empty() ? "" : "Environment=" + quoted("GRIDCTL_AGENT_HOME=" + home) + "\n") +
+      os::systemd_word(program.string()) + " lend serve\n" +
+      (home.empty() ? "" : "Environment=" + os::systemd_word("GRIDCTL_AGENT_HOME=" + home) + "\n") +
       "Restart=on-failure\nRestartSec=5\nKillMode=process\n\n[Install]\nWantedBy=default.target\n";
   TRY(os::make_directories(unit_file().parent_path(), 0755));
   TRY(os::write_file_atomically(unit_file(), text, 0644));

@@ -30,15 +30,6 @@ os::Path file_of(const os::Path& state, const std::string& id) { return state / 
 
 std::string in_sh(const std::string& command) { return "exec /bin/sh -c " + shell_quote("exec " + command); }
 
-std::optional<std::string> line_after(std::string_view text, std::string_view mark) {
-  const std::size_t at = text.find(mark);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = text.substr(at + mark.size());
-  const std::size_t end = rest.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
-  return sanitize(rest.substr(0, end), 200);
-}
-
 Error no_relay(const ssh::Channel& channel, std::string_view noise) {
   std::string said = sanitize(trim(noise), 200);
   if (const std::string words = sanitize(trim(channel.stderr_tail()), 200); !words.empty()) said += " " + words;

@@ -42,15 +42,6 @@ Result<ssh::Target> target_of(const Lent& lent, const Token& token) {
   return target;
 }
 
-std::optional<std::string> refusal_in(std::string_view text) {
-  const std::size_t at = text.find(wire::k_relay_refused);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = text.substr(at + wire::k_relay_refused.size());
-  const std::size_t end = rest.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
-  return sanitize(rest.substr(0, end), 200);
-}
-
 // Logged in, and accepted as the machine that the invitation is for. `rest`: what came after that.
 Result<std::unique_ptr<ssh::Channel>> enter_relay(const Lent& lent, const Token& token, std::string& rest,
                                                   BootTime deadline, os::Clock& clock) {
@@ -66,7 +57,7 @@ Result<std::unique_ptr<ssh::Channel>> enter_relay(const Lent& lent, const Token&
   std::string text;
   deadline = std::min(deadline, clock.boot() + k_answer_wait);
   for (;;) {
-    if (const auto why = refusal_in(text)) {
+    if (const auto why = line_after(text, wire::k_relay_refused)) {
       Error refused = make_error(Code::refused, "the invitation cannot be used: " + *why,
                                  "ask " + token.who + " for a new token: gridctl provider invite");
       refused.retry = Retry::needs_user;

@@ -5,11 +5,14 @@
 #include <array>
 #include <vector>
 
+#include "base/text.hpp"
 #include "os/net.hpp"
 
 namespace gridctl::lend {
 
 namespace {
+
+constexpr std::size_t k_words_max = 200;  // of a relay, as people see them
 
 Result<void> wait_for(const ssh::Channel& channel, bool output_pending, BootTime deadline, os::Clock& clock) {
   std::vector<os::Poll> polls;
@@ -19,6 +22,15 @@ Result<void> wait_for(const ssh::Channel& channel, bool output_pending, BootTime
 }
 
 }  // namespace
+
+std::optional<std::string> line_after(std::string_view text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(at + mark.size());
+  const std::size_t end = rest.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  return sanitize(rest.substr(0, end), k_words_max);
+}
 
 Result<void> write_all(ssh::Channel& channel, std::string_view text, BootTime deadline, os::Clock& clock) {
   ByteView bytes = as_bytes(text);

@@ -9,6 +9,7 @@
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
+#include "os/systemd.hpp"
 
 namespace gridctl::control {
 
@@ -24,17 +25,6 @@ os::Path config_home() {
 os::Path usual_state() {
   const auto given = os::environment("XDG_STATE_HOME");
   return (given && given->starts_with('/') ? os::Path(*given) : os::home_directory() / ".local" / "state") / "gridctl";
-}
-
-// A word of ExecStart: systemd expands '%' and '$', and splits at spaces.
-std::string quoted(const std::string& word) {
-  std::string text = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\') text += '\\';
-    if (c == '%' || c == '$') text += c;
-    text += c;
-  }
-  return text + "\"";
 }
 
 Result<std::string> ask(const std::vector<std::string>& argv) {
@@ -76,7 +66,7 @@ std::string unit_text(const os::Path& program, const os::Path& state_directory) 
          "\n"
          "[Service]\n"
          "ExecStart=" +
-         quoted(program.string()) + " daemon run --state " + quoted(state.string()) +
+         os::systemd_word(program.string()) + " daemon run --state " + os::systemd_word(state.string()) +
          "\n"
          "Restart=on-failure\n"
          "RestartSec=5\n"
