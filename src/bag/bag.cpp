@@ -226,7 +226,7 @@ void Bag::take(const Rebased& record) {
 
 std::string end_in_words(const Bag& bag) {
   const Progress now = bag.progress();
-  if (now.failed == 0) return "all " + std::to_string(now.tasks) + " tasks are done";
+  if (now.failed == 0) return now.tasks == 1 ? "its task is done" : "all " + std::to_string(now.tasks) + " tasks are done";
   return std::to_string(now.failed) + " of " + std::to_string(now.tasks) +
          " tasks failed: " + to_text(bag.failed().list(), k_ranges_named);
 }
