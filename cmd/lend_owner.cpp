@@ -36,7 +36,7 @@ constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, 
 constexpr Option k_grace_options[] = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
 constexpr Option k_limits_options[] = {
-    {"hours", 0, "FROM-TO", "when jobs may begin (local time), or 'always'"},
+    {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
      Completion::choices, k_egress_words}};
 constexpr int k_exits[] = {3, 5, 7};
@@ -295,7 +295,8 @@ const Command k_lend_limits{.noun = "lend",
                             .examples = lend_owner::k_limits_examples,
                             .description =
                                 "The machine itself holds these limits, whatever the researcher's gridctl asks for.\n\n"
-                                "Outside of --hours no job begins here; a job that runs when they end goes on. --egress is "
+                                "Outside of --hours no job begins here; jobs that run when they end are told to save, and end "
+                                "within a minute. They continue elsewhere. --egress is "
                                 "for jobs that begin from now on: 'filtered' closes private, shared and local addresses, "
                                 "those of this machine, and IPv6 to containers (it needs podman and slirp4netns), 'open' "
                                 "leaves all open that you reach yourself, 'none' gives no network.",

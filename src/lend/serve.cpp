@@ -22,6 +22,9 @@ constexpr Duration k_serve_turn = std::chrono::seconds{1};
 constexpr Duration k_again_first = std::chrono::milliseconds{500};
 constexpr Duration k_again_max = std::chrono::seconds{2};          // a network that is back is noticed within it
 constexpr Duration k_again_refused = std::chrono::minutes{5};      // only a person mends that
+constexpr Duration k_hours_look = std::chrono::seconds{20};       // at whether the owner lends at this time of day
+constexpr std::string_view k_hours_grace_ms = "30000";             // for programs to save what they have
+constexpr int k_minutes = 60;
 constexpr Duration k_start_wait = std::chrono::seconds{5};
 constexpr Duration k_lock_wait = std::chrono::seconds{2}, k_lock_look = std::chrono::milliseconds{30};
 constexpr std::string_view k_ready = "ready", k_called = "called", k_error = "error ", k_refused = "refused ";
@@ -42,6 +45,7 @@ class Guest {
 
   void turn() {
     std::erase_if(sessions_, [&](Session& session) { return read_news(session); });
+    if (clock_.boot() >= next_look_) keep_hours();
     const bool waits = std::ranges::any_of(sessions_, [](const Session& one) { return !one.called; });
     if (!waits && clock_.boot() >= next_) begin();
   }
@@ -69,6 +73,20 @@ class Guest {
     pause();
     if (!pid || !os::set_nonblocking(pipe->first.get())) return;
     sessions_.push_back({os::identify(*pid).value_or(os::ProcessId{*pid, 0}), std::move(pipe->first), {}, false});
+  }
+
+  // The agent lets no job begin outside of the owner's hours; those that run when they end are told to save, and end.
+  void keep_hours() {
+    next_look_ = clock_.boot() + k_hours_look;
+    const Result<wire::GuestTerms> terms = lent_.terms();
+    const Result<os::Path> agent = lent_.agent();
+    const os::LocalTime now = os::local_time(clock_.wall());
+    if (!terms || !agent || terms->is_open_at(now.hour * k_minutes + now.minute)) return;
+    os::RunOptions options;
+    options.timeout = k_hours_look;
+    const auto ended = os::run({agent->string(), "guest", terms->controller.value, "end", std::string(k_hours_grace_ms)}, options);
+    if (ended && ended->status.success() && !ended->out.starts_with('0'))
+      lent_.log("the hours are over; jobs end: " + std::string(trim(ended->out)), clock_);
   }
 
   void pause() {
@@ -118,7 +136,7 @@ class Guest {
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{};
+  BootTime next_{}, next_look_{};
   std::string state_;
 };
 

@@ -154,6 +154,20 @@ class Lend(grid.Case):
         self.assertEqual(self.grid.pids(LENT, "gridctl"), [])
         self.laptop.run("job", "cancel", job.id)
 
+    def test_jobs_end_with_the_owners_hours(self):
+        self.joined()
+        job = self.laptop.submit(plain("hours", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        hour = int(self.grid.as_worker(LENT, "date +%H"))
+        told = self.owners(f"lend limits --hours {(hour + 2) % 24}:00-{(hour + 3) % 24}:00")
+        self.assertIn(f"{(hour + 2) % 24:02}:00", told)
+        wait_until("the job to end there", 60, lambda: not self.grid.as_worker(LENT, "podman ps -q").split(), job.evidence)
+        wait_until("the log to say so", 10, lambda: "the hours are over" in self.owners("lend log"))
+        self.assertEqual(len(job.attempts()), 1)
+        self.owners("lend limits --hours always")
+        job.wait_attempt(2)
+        self.laptop.run("job", "cancel", job.id)
+
     def test_the_researchers_own_machine_can_be_the_relay(self):
         address = f"worker@{self.relay['address']}:{self.relay['port']}"
         told = self.owners(f"provider invite friend --at {address} --host-key {self.relay['host_key']} --json", RELAY)
