@@ -96,12 +96,12 @@ void leave_others(const lend::Token& token, os::Clock& clock) {
   }
 }
 
-int print_result(Context& context, const lend::Token& token, const std::string& boots) {
+int print_result(Context& context, const lend::Token& token, const Result<std::string>& boots) {
   if (context.json)
     return context.print_line(
-        JsonObject()("id", token.id)("name", token.name)("researcher", token.who)("starts", boots).text());
+        JsonObject()("id", token.id)("name", token.name)("researcher", token.who)("starts", boots ? *boots : "").text());
   context.print_line("this machine is lent to " + sanitize(token.who) + ", who knows it as '" + sanitize(token.name) + "'");
-  context.note("it starts again " + boots);
+  context.note(boots ? "it is connected again " + *boots : boots.error().message);
   context.note("see who uses it: gridctl lend status; your machine back at once: gridctl lend pause");
   return 0;
 }
@@ -136,7 +136,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   lent.log("lent to " + token.who + " as " + token.name, context.clock);
   const Result<std::string> boots = lend::start_at_boot();
   TRY(lend::ensure_serving(context.clock));
-  return print_result(context, token, boots ? *boots : "not by itself: " + boots.error().message);
+  return print_result(context, token, boots);
 }
 }  // namespace
 }  // namespace lend_join

@@ -77,7 +77,7 @@ Result<std::string> start_at_boot() {
   (void)os::remove_file(unit_file());
   if (Result<std::string> words = by_cron(program)) return words;
   return make_error(Code::unsupported,
-                    "neither systemd nor cron starts programs of yours here: after a reboot, type: gridctl lend resume");
+                    "neither systemd nor cron starts programs of yours here; after a reboot, connect it with: gridctl lend resume");
 }
 
 bool forget_boot() {
