@@ -42,12 +42,12 @@ class Lend(grid.Case):
         self.addCleanup(self.laptop.close)
         self.relay = self.grid.facts[RELAY]
 
-    def invite(self, name="bob", *more, code=None):
-        return self.laptop.run("provider", "invite", name, "--via", f"worker@{self.relay['address']}:{self.relay['port']}",
+    def invite(self, name="bob", *more, laptop=None, code=None):
+        return (laptop or self.laptop).run("provider", "invite", name, "--via", f"worker@{self.relay['address']}:{self.relay['port']}",
                                "--host-key", self.relay["host_key"], "-i", self.grid.key, *more, code=code)
 
-    def token(self, name="bob", *more):
-        return self.invite(name, "--json", *more).json["token"]
+    def token(self, name="bob", *more, laptop=None):
+        return self.invite(name, "--json", *more, laptop=laptop).json["token"]
 
     def owner(self, words, host=LENT, check=True, timeout=120):
         """What the owner types; (exit code, output)."""
@@ -71,9 +71,9 @@ class Lend(grid.Case):
         self.wait_provider(name, host)
         return told
 
-    def wait_provider(self, name, host=LENT, deadline=60):
+    def wait_provider(self, name, host=LENT, deadline=60, laptop=None):
         def answers():
-            shown = self.laptop.run("provider", "show", name, "--json").json
+            shown = (laptop or self.laptop).run("provider", "show", name, "--json").json
             return shown["state"] == "answering" and shown["inventory"]["cpus"] > 0
         return wait_until(f"{name} to answer", deadline, answers, lambda: self.laptop.evidence() + self.owner(
             "lend status; cat ~/.gridctl/lend/*/log", host)[0])
@@ -153,6 +153,34 @@ class Lend(grid.Case):
         self.assertFalse(os.path.exists(self.grid.disk(LENT, "home/worker/.gridctl")))
         self.assertEqual(self.grid.pids(LENT, "gridctl"), [])
         self.laptop.run("job", "cancel", job.id)
+
+    def test_after_a_reboot_it_is_connected_again(self):
+        """Nothing starts programs with these hosts: the owner does."""
+        self.joined()
+        job = self.laptop.submit(plain("reboot", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.grid.reboot(LENT)
+        self.assertIn("begin here again", self.owners("lend resume"))
+        began = time.monotonic()
+        job.wait_attempt(2)
+        job.wait_output("step")
+        grid.figure("back after a reboot", f"{time.monotonic() - began:.1f} s")
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_two_researchers_share_it_and_one_word_of_the_owner_ends_both(self):
+        other = self.grid.laptop("other")
+        self.addCleanup(other.close)
+        self.joined()
+        self.owners(f"provider join {self.token('mine', laptop=other)} --yes")
+        self.wait_provider("mine", laptop=other)
+        self.assertEqual(len(json.loads(self.owners("lend status --json"))), 2)
+        jobs = [laptop.submit(plain("shared", image=IMAGE, envs={"STEPS": 100000})) for laptop in (self.laptop, other)]
+        for job in jobs:
+            job.wait_checkpoint(1)
+        self.assertIn("2 jobs ended", self.owners("lend pause --grace 2s"))
+        self.assertEqual(self.grid.as_worker(LENT, "podman ps -q").split(), [])
+        for laptop, job in zip((self.laptop, other), jobs):
+            laptop.run("job", "cancel", job.id)
 
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()
