@@ -31,7 +31,9 @@ constexpr Example k_resume_examples[] = {{"Let jobs begin again", "gridctl lend 
 constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
                                          {"At any time again", "gridctl lend limits --hours always"}};
 constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
-constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"}};
+constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"},
+                                        {"Not to this researcher any more", "gridctl lend leave alice@laptop"}};
+constexpr Positional k_leave_positionals[] = {{"RESEARCHER", Completion::nothing, false}};
 constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, false}};
 constexpr Option k_grace_options[] = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
@@ -213,8 +215,30 @@ bool is_unused(const os::Path& home) {
   return std::filesystem::is_empty(home / "jobs", failed) || !os::exists(home / "jobs");
 }
 
+// Those that a name says: of a researcher, of the provider that this machine is to him, or an id. Without one, all.
+Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
+  TRY_ASSIGN(std::vector<lend::Lent> all, those_lent());
+  if (parsed.positionals.empty()) return all;
+  const std::string& name = parsed.positionals[0];
+  std::erase_if(all, [&](const lend::Lent& lent) {
+    const Result<lend::Token> token = lent.token();
+    return lent.id() != name && !(token && (token->who == name || token->name == name));
+  });
+  if (!all.empty()) return all;
+  return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
+}
+
+// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone.
+bool remove_the_rest(os::Clock& clock) {
+  (void)lend::forget_boot();
+  for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
+  (void)os::remove_tree(lend::lend_home());
+  const os::Path home = lend::agent_home();
+  return is_unused(home) && os::remove_tree(home).has_value();
+}
+
 Result<int> leave(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  TRY_ASSIGN(const std::vector<lend::Lent> all, named(parsed));
   TRY_ASSIGN(const Duration grace, grace_of(parsed));
   int ended = 0;
   for (const lend::Lent& lent : all) {
@@ -228,14 +252,13 @@ Result<int> leave(Context& context, const Parsed& parsed) {
     TRY(os::remove_tree(lent.folder()));
     remove_traces(terms.controller);
   }
-  (void)lend::forget_boot();
-  const os::Path home = lend::agent_home();
-  for (const BootTime until = context.clock.boot() + k_grace; lend::is_serving() && context.clock.boot() < until;)
-    os::pause_for(k_look);
-  (void)os::remove_tree(lend::lend_home());
-  const bool gone = is_unused(home) && os::remove_tree(home).has_value();
+  const std::string jobs = "; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended";
+  const std::vector<lend::Lent> others = lend::all_lent();
+  const bool gone = others.empty() && remove_the_rest(context.clock);
   if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
-  context.print_line("this machine is lent to nobody any more; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended");
+  if (!others.empty()) return context.print_line("this machine is still lent to " + std::to_string(others.size()) + jobs);
+  context.print_line("this machine is lent to nobody any more" + jobs);
+  const os::Path home = lend::agent_home();
   context.note(gone ? home.string() + " is removed" : home.string() + " stays: somebody else runs jobs here");
   return 0;
 }
@@ -317,7 +340,9 @@ const Command k_lend_leave{.noun = "lend",
                            .description =
                                "Ends the jobs of others, disconnects, and removes what gridctl has put on this machine: "
                                "~/.gridctl with its keys, and what starts it with the machine. Images stay in podman or "
-                               "docker. Works without network. Whoever was invited can be invited again.",
+                               "docker. Works without network. Whoever was invited can be invited again.\n\nWith RESEARCHER, "
+                               "as 'gridctl lend status' names him, the machine stays lent to the others.",
+                           .positionals = lend_owner::k_leave_positionals,
                            .options = lend_owner::k_grace_options,
                            .exit_codes = lend_owner::k_exits,
                            .run = lend_owner::leave};

@@ -181,6 +181,9 @@ class Lend(grid.Case):
         self.assertEqual(self.grid.as_worker(LENT, "podman ps -q").split(), [])
         for laptop, job in zip((self.laptop, other), jobs):
             laptop.run("job", "cancel", job.id)
+        self.assertIn("not lent to 'nobody'", self.owners("lend leave nobody", code=3))
+        self.assertIn("still lent to 1", self.owners("lend leave mine"))
+        self.assertEqual([one["name"] for one in json.loads(self.owners("lend status --json"))], ["bob"])
 
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()
