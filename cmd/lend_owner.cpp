@@ -40,7 +40,9 @@ constexpr Option k_grace_options[] = {
 constexpr Option k_limits_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
-     Completion::choices, k_egress_words}};
+     Completion::choices, k_egress_words},
+    {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
+     "yes|no"}};
 constexpr int k_exits[] = {3, 5, 7};
 
 struct Running {
@@ -77,6 +79,9 @@ std::string state_of(const lend::Lent& lent, const wire::GuestTerms& terms, Wall
   if (terms.is_paused(now))
     return *terms.paused_until_ms == wire::k_until_resumed ? "paused"
                                                            : "paused until " + format_rfc3339({*terms.paused_until_ms});
+  const Result<std::string> reclaimed = os::read_file(lent.folder() / wire::k_reclaimed_file);
+  if (reclaimed && now.ms < parse_number<std::int64_t>(trim(*reclaimed)).value_or(0))
+    return "a program of yours has the GPU";
   if (!lend::is_serving()) return "not served; gridctl lend resume starts it";
   const std::string told = os::read_file(lent.state_file()).value_or("connecting");
   return sanitize(told == "ready" ? "connected" : told, 200);
@@ -180,12 +185,13 @@ Result<int> limits(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
     const wire::GuestTerms before = terms;
     TRY(describe_terms(parsed, terms));
-    const std::string egress(wire::egress_name(terms.egress)), text = "hours " + hours_text(terms) + "; egress " + egress;
+    const std::string egress(wire::egress_name(terms.egress)), text = "hours " + hours_text(terms) + "; egress " + egress +
+                             "; reclaim " + (terms.reclaim ? "yes" : "no");
     if (terms != before) {
       TRY(lent.set_terms(terms));
       lent.log(text, context.clock);
     }
-    context.print_line(context.json ? JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", egress).text()
+    context.print_line(context.json ? JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", egress)("reclaim", terms.reclaim).text()
                                     : sanitize(terms.who) + ": " + text);
   }
   return 0;
@@ -322,7 +328,10 @@ const Command k_lend_limits{.noun = "lend",
                                 "within a minute. They continue elsewhere. --egress is "
                                 "for jobs that begin from now on: 'filtered' closes private, shared and local addresses, "
                                 "those of this machine, and IPv6 to containers (it needs podman and slirp4netns), 'open' "
-                                "leaves all open that you reach yourself, 'none' gives no network.",
+                                "leaves all open that you reach yourself, 'none' gives no network.\n\nWith --reclaim yes, the "
+                                "default, a program of yours on a GPU ends the jobs that hold GPUs: within a few seconds they "
+                                "are told to save, and ten seconds later they are gone. No job begins until your program has "
+                                "left the GPU. Programs that only draw a screen do not count.",
                             .options = lend_owner::k_limits_options,
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::limits};

@@ -42,6 +42,7 @@ Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms) {
     terms.from_minute = hours->from;
     terms.to_minute = hours->to;
   }
+  if (parsed.has("reclaim")) terms.reclaim = parsed.value("reclaim") == "yes";
   if (!parsed.has("egress")) return {};
   TRY_ASSIGN(terms.egress, wire::parse_egress(parsed.value("egress")));
   return {};

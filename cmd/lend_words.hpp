@@ -16,7 +16,7 @@ struct Hours {
 };
 // Reads --hours. usage: not FROM-TO.
 [[nodiscard]] Result<std::optional<Hours>> hours_of(const Parsed& parsed);
-// Puts what --hours and --egress say into `terms`, and leaves the rest. Errors: usage.
+// Puts what --hours, --egress and --reclaim say into `terms`, and leaves the rest. Errors: usage.
 [[nodiscard]] Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms);
 inline constexpr std::string_view k_egress_words = "filtered|open|none";
 // "23:00-07:00", or "always".

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/bench.hpp"
+#include "agent/health.hpp"
 #include "agent/host_folders.hpp"
 #include "agent/network.hpp"
 #include "agent/ranks.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::size_t k_terms_max = 64 * 1024;
 constexpr int k_minutes = 60;
+constexpr Duration k_gpus_age = std::chrono::seconds{1}, k_gpus_wait = std::chrono::seconds{5};
 // The operations that begin something, and those that measure the way to the researcher.
 constexpr std::array<std::string_view, 1> k_beginnings{"prepare"};
 constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
@@ -53,6 +55,9 @@ Result<void> Guest::check_controller(const ControllerId& controller) const {
 Result<void> Guest::check_open() const {
   TRY_ASSIGN(const wire::GuestTerms terms, terms());
   if (terms.is_paused(clock_.wall())) return refused("the owner of this machine has paused lending");
+  const Result<std::string> reclaimed = os::read_file(file_.parent_path() / wire::k_reclaimed_file, k_terms_max);
+  if (reclaimed && clock_.wall().ms < parse_number<std::int64_t>(trim(*reclaimed)).value_or(0))
+    return refused("a program of this machine's owner uses its GPU");
   const os::LocalTime now = os::local_time(clock_.wall());
   if (!terms.is_open_at(now.hour * k_minutes + now.minute))
     return refused("the owner of this machine lends it at other hours");
@@ -86,8 +91,8 @@ Result<void> Guest::check(std::string_view operation, std::string_view payload) 
 
 namespace {
 
-enum class GuestVerb : std::uint8_t { list, end, remove };
-constexpr Names<GuestVerb, GuestVerb::remove> k_guest_verbs{"list", "end", "remove"};
+enum class GuestVerb : std::uint8_t { list, end, reclaim, remove };
+constexpr Names<GuestVerb, GuestVerb::remove> k_guest_verbs{"list", "end", "reclaim", "remove"};
 
 struct GuestAttempt {
   AttemptKey key;
@@ -134,6 +139,34 @@ int end_all(HostFolders& host, Requests& requests, Duration grace) {
   return 0;
 }
 
+// The name of a program on a GPU that is no job's. Screens do not count.
+std::optional<std::string> owners_program(os::Clock& clock) {
+  wire::HealthRequest request;
+  request.max_age = k_gpus_age;
+  request.wait = k_gpus_wait;
+  request.gpus = true;
+  const wire::HealthReply reply = Health(agent_home(), clock).answer(request);
+  if (!reply.report || !reply.report->gpus_fresh()) return std::nullopt;
+  for (const wire::GpuHealth& gpu : reply.report->gpus)
+    for (const wire::GpuProcess& process : gpu.processes.value_or(std::vector<wire::GpuProcess>{}))
+      if (process.owner == wire::ProcessOwner::foreign && !process.draws) return sanitize(process.name, 100);
+  return std::nullopt;
+}
+
+int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, os::Clock& clock) {
+  std::vector<GuestAttempt> holding = attempts_of(host);
+  std::erase_if(holding, [&](const GuestAttempt& one) {
+    const Result<wire::AttemptSpec> spec = read_spec(host.attempt(one.key));
+    return has_ended(one) || !spec || spec->gpu_uuids.empty();
+  });
+  if (holding.empty() && !always) return std::puts("idle") < 0 ? 1 : 0;
+  const std::optional<std::string> program = owners_program(clock);
+  if (!program) return std::puts("free") < 0 ? 1 : 0;
+  for (const GuestAttempt& one : holding)
+    (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace});  // it is asked again soon
+  return std::printf("taken\t%zu\t%s\n", holding.size(), program->c_str()) < 0 ? 1 : 0;
+}
+
 int remove_all(HostFolders& host, Requests& requests, const ControllerId& controller) {
   int kept = 0;
   for (const GuestAttempt& one : attempts_of(host))
@@ -153,9 +186,10 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   Requests requests(agent_home(), controller, clock);
   if (verb == GuestVerb::list) return list(host);
   if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
-  const auto grace = arguments.size() == 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
+  const auto grace = arguments.size() >= 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
   if (!grace) return 2;
-  return end_all(host, requests, std::chrono::milliseconds{*grace});
+  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace});
+  return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, clock);
 }
 
 }  // namespace gridctl::agent

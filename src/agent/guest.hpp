@@ -39,10 +39,14 @@ class Guest {
 };
 
 // `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts
-// that have not ended is the first line that each prints.
+// that have not ended is the first line that each prints, except reclaim.
 //   list             a line for each: job, epoch, phase, milliseconds it has run, image and name, divided by tabs
 //   end GRACE_MS     programs get TERM, and KILL after GRACE_MS; their directories stay until the controller has fetched
 //                    what they saved
+//   reclaim GRACE_MS [always]
+//                    ends the attempts that hold GPUs if a program of the owner's uses one, and prints "taken", their
+//                    number and its name, divided by tabs; "free" if none does; "idle" if no attempt holds a GPU, and
+//                    `always` does not ask to look nevertheless
 //   remove           removes what attempts that have ended have left
 [[nodiscard]] int guest_command(std::span<char* const> arguments, os::Clock& clock);
 

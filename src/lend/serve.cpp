@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
@@ -23,7 +24,11 @@ constexpr Duration k_again_first = std::chrono::milliseconds{500};
 constexpr Duration k_again_max = std::chrono::seconds{2};          // a network that is back is noticed within it
 constexpr Duration k_again_refused = std::chrono::minutes{5};      // only a person mends that
 constexpr Duration k_hours_look = std::chrono::seconds{20};       // at whether the owner lends at this time of day
-constexpr std::string_view k_hours_grace_ms = "30000";             // for programs to save what they have
+constexpr Duration k_terms_look = std::chrono::seconds{2};         // at the GPUs, while jobs hold some
+constexpr Duration k_agent_wait = std::chrono::seconds{10};
+constexpr std::string_view k_hours_grace_ms = "30000", k_reclaim_grace_ms = "10000";  // for programs to save
+constexpr std::chrono::milliseconds k_reclaimed_for = std::chrono::minutes{1};        // from the last look that saw one
+constexpr std::string_view k_taken = "taken", k_free = "free";
 constexpr int k_minutes = 60;
 constexpr Duration k_start_wait = std::chrono::seconds{5};
 constexpr Duration k_lock_wait = std::chrono::seconds{2}, k_lock_look = std::chrono::milliseconds{30};
@@ -45,7 +50,7 @@ class Guest {
 
   void turn() {
     std::erase_if(sessions_, [&](Session& session) { return read_news(session); });
-    if (clock_.boot() >= next_look_) keep_hours();
+    if (clock_.boot() >= next_look_) keep_terms();
     const bool waits = std::ranges::any_of(sessions_, [](const Session& one) { return !one.called; });
     if (!waits && clock_.boot() >= next_) begin();
   }
@@ -76,17 +81,51 @@ class Guest {
   }
 
   // The agent lets no job begin outside of the owner's hours; those that run when they end are told to save, and end.
-  void keep_hours() {
-    next_look_ = clock_.boot() + k_hours_look;
-    const Result<wire::GuestTerms> terms = lent_.terms();
-    const Result<os::Path> agent = lent_.agent();
+  void keep_hours(const wire::GuestTerms& terms) {
     const os::LocalTime now = os::local_time(clock_.wall());
-    if (!terms || !agent || terms->is_open_at(now.hour * k_minutes + now.minute)) return;
+    if (terms.is_open_at(now.hour * k_minutes + now.minute)) return;
+    const std::string ended = ask_agent(terms, {"end", std::string(k_hours_grace_ms)});
+    if (!ended.empty() && !ended.starts_with('0')) lent_.log("the hours are over; jobs end: " + ended, clock_);
+  }
+
+  // A program of the owner's on a GPU has it: jobs that hold one are told to save, and end; none begins until it has ended.
+  void keep_gpus(const wire::GuestTerms& terms) {
+    if (!terms.reclaim && !reclaimed_) return;
+    std::vector<std::string> words{"reclaim", std::string(k_reclaim_grace_ms)};
+    if (reclaimed_) words.emplace_back("always");
+    const std::string told = terms.reclaim ? ask_agent(terms, words) : "free";
+    const os::Path file = lent_.folder() / wire::k_reclaimed_file;
+    if (told.starts_with(k_taken)) {
+      const WallTime until{clock_.wall().ms + k_reclaimed_for.count()};
+      (void)os::write_file_atomically(file, std::to_string(until.ms));
+      if (!std::exchange(reclaimed_, true)) lent_.log("a program of the owner's is on a GPU; " + told, clock_);
+    } else if (told == k_free && std::exchange(reclaimed_, false)) {
+      (void)os::remove_tree(file);
+      lent_.log("the GPU is free again", clock_);
+    }
+  }
+
+  void keep_terms() {
+    next_look_ = clock_.boot() + k_terms_look;
+    const Result<wire::GuestTerms> terms = lent_.terms();
+    if (!terms) return;
+    keep_gpus(*terms);
+    if (clock_.boot() < next_hours_) return;
+    next_hours_ = clock_.boot() + k_hours_look;
+    keep_hours(*terms);
+  }
+
+  // The first line of its answer; empty when it fails.
+  std::string ask_agent(const wire::GuestTerms& terms, const std::vector<std::string>& words) {
+    const Result<os::Path> agent = lent_.agent();
+    if (!agent) return {};
+    std::vector<std::string> argv{agent->string(), "guest", terms.controller.value};
+    argv.insert(argv.end(), words.begin(), words.end());
     os::RunOptions options;
-    options.timeout = k_hours_look;
-    const auto ended = os::run({agent->string(), "guest", terms->controller.value, "end", std::string(k_hours_grace_ms)}, options);
-    if (ended && ended->status.success() && !ended->out.starts_with('0'))
-      lent_.log("the hours are over; jobs end: " + std::string(trim(ended->out)), clock_);
+    options.timeout = k_agent_wait;
+    const auto told = os::run(argv, options);
+    if (!told || !told->status.success()) return {};
+    return std::string(trim(std::string_view(told->out).substr(0, told->out.find('\n'))));
   }
 
   void pause() {
@@ -136,7 +175,8 @@ class Guest {
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{}, next_look_{};
+  BootTime next_{}, next_look_{}, next_hours_{};
+  bool reclaimed_ = false;
   std::string state_;
 };
 

@@ -22,7 +22,7 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   constexpr int k_day = 24 * 60;
   r.id("controller", m.controller.value)("who", m.who).maybe("paused_until_ms", m.paused_until_ms);
   r.maybe("from_minute", m.from_minute).maybe("to_minute", m.to_minute);
-  r.word("egress", m.egress, egress_name, parse_egress);
+  r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
   r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "hours beyond a day");
 }
 

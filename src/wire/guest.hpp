@@ -29,12 +29,16 @@ struct GuestTerms {
   std::optional<std::int64_t> paused_until_ms;  // since 1970; k_until_resumed: until the owner says so
   std::optional<int> from_minute, to_minute;    // of the day, local time: jobs may begin and run then; past midnight too
   Egress egress = Egress::filtered;
+  bool reclaim = true;  // jobs leave a GPU when a program of the owner's uses one
   bool operator==(const GuestTerms&) const = default;
 
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
   // `minute` of the day.
   [[nodiscard]] bool is_open_at(int minute) const;
 };
+
+// Beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job begins.
+inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 
 [[nodiscard]] std::string encode(const GuestTerms& terms);
 [[nodiscard]] Result<GuestTerms> parse_guest_terms(std::string_view text);

@@ -185,6 +185,31 @@ class Lend(grid.Case):
         self.assertIn("still lent to 1", self.owners("lend leave mine"))
         self.assertEqual([one["name"] for one in json.loads(self.owners("lend status --json"))], ["bob"])
 
+    def test_the_owners_program_has_the_gpu(self):
+        with open(os.path.join(grid.SOURCE, "tests", "support", "nvidia-smi"), encoding="utf-8") as file:
+            stub = file.read()
+        self.grid.enter(LENT, f"cat > /usr/bin/nvidia-smi <<'STUB'\n{stub}\nSTUB\nchmod 755 /usr/bin/nvidia-smi; mkdir -p /etc/cdi /etc/stub-gpu")
+        self.grid.enter(LENT, "cat > /etc/cdi/nvidia.json <<'CDI'\n" + json.dumps({
+            "cdiVersion": "0.3.0", "kind": "nvidia.com/gpu",
+            "devices": [{"name": "GPU-11111111-2222-3333-4444-555555555555", "containerEdits": {"env": ["GPU=1"]}}],
+            "containerEdits": {}}) + "\nCDI")
+        self.addCleanup(self.grid.enter, LENT, "rm -rf /usr/bin/nvidia-smi /etc/cdi /etc/stub-gpu")
+        self.joined()
+        job = self.laptop.submit(plain("gpu", image=IMAGE, envs={"STEPS": 100000}, resources={"gpus": 1}))
+        job.wait_checkpoint(1)
+        began = time.monotonic()
+        owners = self.grid.as_worker(LENT, "sleep 300 > /dev/null 2>&1 & echo $!").strip()
+        self.grid.enter(LENT, f"echo {owners} blender 900 > /etc/stub-gpu/processes")
+        wait_until("the container to end", 30, lambda: not self.grid.as_worker(LENT, "podman ps -q").split(), job.evidence)
+        grid.figure("from the owner's program to a free GPU", f"{time.monotonic() - began:.1f} s")
+        self.assertIn("a program of yours has the GPU", self.owners("lend status"))
+        self.assertIn("blender", self.owners("lend log"))
+        self.grid.enter(LENT, "rm /etc/stub-gpu/processes")
+        job.wait_attempt(2)
+        job.wait_output("step")
+        self.grid.enter(LENT, f"kill {owners}", check=False)
+        self.laptop.run("job", "cancel", job.id)
+
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()
         job = self.laptop.submit(plain("hours", image=IMAGE, envs={"STEPS": 100000}))
