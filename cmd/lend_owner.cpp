@@ -22,6 +22,7 @@ namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 constexpr Duration k_beyond_grace = std::chrono::seconds{30};  // for containers to be removed
 constexpr Duration k_look = std::chrono::milliseconds{200};
+constexpr Duration k_agents_end = std::chrono::seconds{8}, k_agents_look = std::chrono::milliseconds{700};
 constexpr std::uint64_t k_log_shown = 4u << 20;
 
 constexpr Example k_status_examples[] = {{"Who uses this machine?", "gridctl lend status"}};
@@ -234,21 +235,29 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
 }
 
-// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone.
-bool remove_the_rest(os::Clock& clock) {
+// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone. An agent whose
+// connection ends this moment may make its folders once more: the folder has to stay away until the next look.
+bool remove_the_rest(const std::vector<ControllerId>& guests, os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
-  (void)os::remove_tree(lend::lend_home());
   const os::Path home = lend::agent_home();
-  return is_unused(home) && os::remove_tree(home).has_value();
+  for (const BootTime until = clock.boot() + k_agents_end; clock.boot() < until; os::pause_for(k_agents_look)) {
+    if (!os::exists(home)) return true;
+    (void)os::remove_tree(lend::lend_home());
+    for (const ControllerId& guest : guests) remove_traces(guest);
+    if (is_unused(home)) (void)os::remove_tree(home);
+  }
+  return !os::exists(home);
 }
 
 Result<int> leave(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, named(parsed));
   TRY_ASSIGN(const Duration grace, grace_of(parsed));
   int ended = 0;
+  std::vector<ControllerId> guests;
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+    guests.push_back(terms.controller);
     terms.paused_until_ms = wire::k_until_resumed;
     TRY(lent.set_terms(terms));
     TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
@@ -260,7 +269,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
   }
   const std::string jobs = "; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended";
   const std::vector<lend::Lent> others = lend::all_lent();
-  const bool gone = others.empty() && remove_the_rest(context.clock);
+  const bool gone = others.empty() && remove_the_rest(guests, context.clock);
   if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
   if (!others.empty()) return context.print_line("this machine is still lent to " + std::to_string(others.size()) + jobs);
   context.print_line("this machine is lent to nobody any more" + jobs);

@@ -235,8 +235,10 @@ class Lend(grid.Case):
             return shown["state"] == "answering" and shown["inventory"]["cpus"] > 0
         wait_until("friend to answer", 30, answers)
         self.owners("job submit --image localhost/busybox:1 -- echo done", RELAY)
+        lent = json.loads(self.owners("provider show friend --json", RELAY))["address"].partition(":")[2]
+        self.assertIn(f"gridctl-lend-{lent}", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys"))
         self.owners("provider rm friend", RELAY)
-        self.assertNotIn("gridctl-lend", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys || true"))
+        self.assertNotIn(f"gridctl-lend-{lent}", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys || true"))
         wait_until("the connection to end", 30, lambda: "connected;" not in self.owners("lend status"))
         self.owners("daemon stop", RELAY)
 
