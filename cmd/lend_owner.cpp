@@ -222,7 +222,8 @@ bool is_unused(const os::Path& home) {
   return std::filesystem::is_empty(home / "jobs", failed) || !os::exists(home / "jobs");
 }
 
-// Those that a name says: of a researcher, of the provider that this machine is to him, or an id. Without one, all.
+// Returns the invitations that a name means: a researcher, the provider that this machine is to him, or an id. Without a
+// name, all of them.
 Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   TRY_ASSIGN(std::vector<lend::Lent> all, those_lent());
   if (parsed.positionals.empty()) return all;
