@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/host_words.hpp"
 
+#include <filesystem>
+
 #include "base/text.hpp"
 #include "sched/gpu_spec.hpp"
 
 namespace gridctl::cmd {
+
+Result<registry::Provider> provider_to_reach(const Parsed& parsed, WallTime now) {
+  TRY(check_name("provider", parsed.positionals[0]));
+  registry::Provider provider;
+  provider.name = HostName{parsed.positionals[0]};
+  for (const std::string& key : parsed.values("identity"))
+    provider.identities.push_back(std::filesystem::absolute(key).string());
+  provider.jump = parsed.value("jump");
+  provider.registered_at = now;
+  return provider;
+}
 
 Result<void> describe(const Parsed& parsed, registry::Provider& provider) {
   TRY_ASSIGN(const std::optional<double> price, parsed.number("price"));

@@ -9,6 +9,8 @@ namespace gridctl::cmd {
 
 inline constexpr std::string_view k_host_classes = "datacenter|cloud|market|home";
 
+// Begins a provider: its NAME and --identity, --jump. Errors: usage.
+[[nodiscard]] Result<registry::Provider> provider_to_reach(const Parsed& parsed, WallTime now);
 // Puts what --price, --gpu, --region, --site, --class and --label say into `provider`, and leaves the rest. A label
 // without a value (`K=`) is removed. Errors: usage.
 [[nodiscard]] Result<void> describe(const Parsed& parsed, registry::Provider& provider);

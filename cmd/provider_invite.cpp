@@ -46,16 +46,10 @@ constexpr Option k_options[] = {
 constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
-  TRY(check_name("provider", parsed.positionals[0]));
-  registry::Provider provider;
-  provider.name = HostName{parsed.positionals[0]};
-  for (const std::string& key : parsed.values("identity"))
-    provider.identities.push_back(std::filesystem::absolute(key).string());
-  provider.jump = parsed.value("jump");
+  TRY_ASSIGN(registry::Provider provider, provider_to_reach(parsed, context.now()));
   provider.host_class = "market";
   TRY(describe(parsed, provider));
   provider.inventory.edit().version = 0;  // it is taken when its owner has joined
-  provider.registered_at = context.now();
   return provider;
 }
 

@@ -40,15 +40,9 @@ constexpr Option k_options[] = {
 constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
-  TRY(check_name("provider", parsed.positionals[0]));
-  registry::Provider provider;
-  provider.name = HostName{parsed.positionals[0]};
-  for (const std::string& key : parsed.values("identity"))
-    provider.identities.push_back(std::filesystem::absolute(key).string());
-  provider.jump = parsed.value("jump");
+  TRY_ASSIGN(registry::Provider provider, provider_to_reach(parsed, context.now()));
   if (parsed.has("engine")) provider.engine = parsed.value("engine");
   TRY(describe(parsed, provider));
-  provider.registered_at = context.now();
   return provider;
 }
 

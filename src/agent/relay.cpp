@@ -215,14 +215,17 @@ std::string mark_of(const Meeting& meeting) { return " gridctl-lend-" + meeting.
 Result<void> write_key_line(const Meeting& meeting, const std::string& line) {
   const os::Path file = keys_file();
   TRY(os::make_directories(file.parent_path()));
+  TRY(os::make_directories(relay_home()));
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(relay_home() / "lock"));
   Result<std::string> before = os::read_file(file, k_keys_max);
   if (!before && before.error().code != Code::not_found) return before.error();
   struct stat found{};
   const mode_t mode = ::stat(file.c_str(), &found) == 0 ? found.st_mode & 07777 & ~k_others_write : 0600;
   std::string text;
-  for (const std::string& one : split(before ? *before : std::string{}, '\n'))
-    if (!one.empty() && !one.ends_with(mark_of(meeting))) text += one + "\n";
+  std::vector<std::string> lines = split(before ? *before : std::string{}, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();  // what follows the last line's end
+  for (const std::string& one : lines)
+    if (!one.ends_with(mark_of(meeting))) text += one + "\n";
   return os::write_file_durably(file, text + line, mode);
 }
 

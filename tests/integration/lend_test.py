@@ -224,6 +224,8 @@ class Lend(grid.Case):
 
     def test_the_researchers_own_machine_can_be_the_relay(self):
         address = f"worker@{self.relay['address']}:{self.relay['port']}"
+        self.grid.as_worker(RELAY, r"printf '\n# mine\n\n' >> .ssh/authorized_keys")
+        before = self.grid.as_worker(RELAY, "cat .ssh/authorized_keys")
         told = self.owners(f"provider invite friend --at {address} --host-key {self.relay['host_key']} --json", RELAY)
         token = json.loads(told)["token"]
         self.owners(f"provider join {token} --yes")
@@ -236,7 +238,7 @@ class Lend(grid.Case):
         lent = json.loads(self.owners("provider show friend --json", RELAY))["address"].partition(":")[2]
         self.assertIn(f"gridctl-lend-{lent}", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys"))
         self.owners("provider rm friend", RELAY)
-        self.assertNotIn(f"gridctl-lend-{lent}", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys || true"))
+        self.assertEqual(self.grid.as_worker(RELAY, "cat .ssh/authorized_keys"), before)
         wait_until("the connection to end", 30, lambda: "connected;" not in self.owners("lend status"))
         self.owners("daemon stop", RELAY)
 
