@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration k_health_again = std::chrono::seconds{5};   // a report is being made: come for it
 constexpr int k_health_tries = 4;                              // then it is looked for at the next time only
+constexpr Duration k_health_busy = std::chrono::seconds{5};    // a GPU that others use may be free again at any time
 constexpr Duration k_health_saved = std::chrono::minutes{10};  // what did not change is written no more often
 constexpr std::int64_t k_ms = 1'000'000;
 
@@ -20,6 +21,10 @@ bool same_in_substance(const sched::HostStanding& a, const sched::HostStanding& 
   return std::equal(a.units.begin(), a.units.end(), b.units.begin(), [](const auto& one, const auto& other) {
     return one.first == other.first && one.second.state == other.second.state && one.second.text == other.second.text;
   });
+}
+
+bool one_is_free_again(const sched::HostStanding& before, const sched::HostStanding& now) {
+  return std::ranges::any_of(before.busy, [&](const auto& used) { return !now.busy.contains(used.first); });
 }
 
 bool is_gone(const sched::UnitStanding& unit) {
@@ -58,11 +63,14 @@ void Fleet::sweep_health(BootTime now) {
       continue;
     }
     if (now < health.next) continue;
+    const bool busy = !health.standing.busy.empty();
+    const Duration every = busy ? std::min(health_every_, k_health_busy) : health_every_;
     wire::HealthRequest request;
-    request.max_age = health.tries > 0 ? health_every_ : health_every_ * 3 / 4;
+    request.gpus = busy;  // also beside jobs of ours: they may be on other GPUs, or on none
+    request.max_age = health.tries > 0 ? every : every * 3 / 4;
     request.known = health.known;
     if (!host->monitor->request_health(request)) continue;
-    health.next = now + health_every_;
+    health.next = now + every;
   }
 }
 
@@ -99,7 +107,9 @@ void Fleet::on_health(FleetHost& host, const wire::HealthReply& reply, Duration 
   const sched::Look look = look_of(*reply.report, host.provider.inventory, health.standing, context);
   sched::Judgement verdict = sched::judge(health.standing, look);
   if (reply.report->gpus_fresh() && !reply.under_way) health.vacated.clear();
+  if (one_is_free_again(health.standing, verdict.next)) capacity_freed();  // jobs that wait are asked in their order
   keep_health(host, *reply.report, std::move(verdict), now);
+  if (!health.standing.busy.empty()) health.next = std::min(health.next, world_.clock.boot() + k_health_busy);
   for (const auto& [unit, standing] : host.health.standing.units)
     if (!unit.empty() && is_gone(standing))
       tell([&](FleetListener& one) { one.gpu_lost(host, unit, standing.text); });
