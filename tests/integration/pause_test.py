@@ -205,7 +205,6 @@ class Gpu(Paused):
                                      resources={"cpus": 0.5, "accelerators": "1"}))
         grid.wait_until("the job to leave", 60, lambda: job.attempts()[0]["reason"] == "preempted", job.evidence)
         self.fault(None)
-        self.grid.enter(GPU, f": > {STATE}/processes")  # the shell that would have taken its line away was killed
         urgent.wait_success(deadline=90)
         self.assert_once(job, 100, attempts=2)
 
