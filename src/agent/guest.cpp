@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t k_terms_max = 64 * 1024;
 constexpr int k_minutes = 60;
-constexpr Duration k_gpus_age = std::chrono::seconds{1}, k_gpus_wait = std::chrono::seconds{5};
+constexpr Duration k_gpus_age = std::chrono::milliseconds{100}, k_gpus_wait = std::chrono::seconds{5};
+constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago loses less than the owner would wait for
 // The operations that begin something, and those that measure the way to the researcher.
 constexpr std::array<std::string_view, 1> k_beginnings{"prepare"};
 constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
@@ -153,6 +154,14 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   return std::nullopt;
 }
 
+// It ends at once if little is lost: the owner's seconds count for more than as many of the job's.
+Duration grace_for(const GuestAttempt& attempt, Duration most) {
+  const bool saved = std::ranges::any_of(attempt.status.checkpoints, [](const wire::HostCheckpoint& one) {
+    return !one.provisional && !one.torn && one.age_ms <= k_fresh_ms;
+  });
+  return saved ? Duration::zero() : most;
+}
+
 int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, os::Clock& clock) {
   std::vector<GuestAttempt> holding = attempts_of(host);
   std::erase_if(holding, [&](const GuestAttempt& one) {
@@ -163,7 +172,7 @@ int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, 
   const std::optional<std::string> program = owners_program(clock);
   if (!program) return std::puts("free") < 0 ? 1 : 0;
   for (const GuestAttempt& one : holding)
-    (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace});  // it is asked again soon
+    (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace_for(one, grace)});  // asked again soon
   return std::printf("taken\t%zu\t%s\n", holding.size(), program->c_str()) < 0 ? 1 : 0;
 }
 

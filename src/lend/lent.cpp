@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "lend/keys.hpp"
 #include "os/random.hpp"
@@ -14,7 +15,7 @@ namespace gridctl::lend {
 namespace {
 
 constexpr std::uint64_t k_log_max = 1u << 20;  // bytes; then its older half goes
-constexpr std::size_t k_claim_bytes = 32;
+constexpr std::size_t k_claim_bytes = 32, k_returns_max = 100;
 
 }  // namespace
 
@@ -68,6 +69,22 @@ void Lent::log(std::string_view line, os::Clock& clock) const {
 }
 
 void Lent::set_state(std::string_view state) const { (void)os::write_file_atomically(state_file(), state); }
+
+std::vector<std::chrono::milliseconds> Lent::returns() const {
+  std::vector<std::chrono::milliseconds> all;
+  for (const std::string& line : split_lines(os::read_file(returns_file(), k_log_max).value_or("")))
+    if (const auto ms = parse_number<std::int64_t>(line)) all.emplace_back(*ms);
+  return all;
+}
+
+void Lent::returned(std::chrono::milliseconds took) const {
+  std::vector<std::chrono::milliseconds> all = returns();
+  all.push_back(took);
+  std::string text;
+  for (std::size_t i = all.size() - std::min(all.size(), k_returns_max); i < all.size(); ++i)
+    text += std::to_string(all[i].count()) + "\n";
+  (void)os::write_file_atomically(returns_file(), text);
+}
 
 std::vector<Lent> all_lent() {
   std::vector<std::pair<std::filesystem::file_time_type, Lent>> found;

@@ -28,6 +28,7 @@ class Lent {
   [[nodiscard]] os::Path key_file() const { return folder_ / "key"; }
   [[nodiscard]] os::Path known_hosts() const { return folder_ / "known_hosts"; }
   [[nodiscard]] os::Path log_file() const { return folder_ / "log"; }
+  [[nodiscard]] os::Path returns_file() const { return folder_ / "returns"; }
   [[nodiscard]] os::Path state_file() const { return folder_ / "state"; }  // "ready", "away REASON"
 
   // Writes all files. `agent`: the program that serves.
@@ -40,6 +41,9 @@ class Lent {
   // Adds a line with the time; errors are none of the caller's.
   void log(std::string_view line, os::Clock& clock) const;
   void set_state(std::string_view state) const;
+  // Keeps how long jobs took to leave a GPU to its owner's program; the newest hundred are kept.
+  void returned(std::chrono::milliseconds took) const;
+  [[nodiscard]] std::vector<std::chrono::milliseconds> returns() const;
 
  private:
   std::string id_;

@@ -6,10 +6,13 @@
 #include <csignal>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "lend/gpu_openers.hpp"
 #include "lend/lent.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
@@ -24,11 +27,14 @@ constexpr Duration k_again_first = std::chrono::milliseconds{500};
 constexpr Duration k_again_max = std::chrono::seconds{2};          // a network that is back is noticed within it
 constexpr Duration k_again_refused = std::chrono::minutes{5};      // only a person mends that
 constexpr Duration k_hours_look = std::chrono::seconds{20};       // at whether the owner lends at this time of day
-constexpr Duration k_terms_look = std::chrono::seconds{2};         // at the GPUs, while jobs hold some
+constexpr Duration k_terms_look = std::chrono::seconds{2};         // at the GPUs by the vendor's tool, while jobs hold some
+constexpr Duration k_openers_look = std::chrono::milliseconds{100};  // at programs that open a GPU, while jobs hold some
+constexpr Duration k_opened_look = std::chrono::milliseconds{200};   // by the vendor's tool after one has: it takes a while
+constexpr Duration k_opened_for = std::chrono::seconds{4};           // until it counts as a user
 constexpr Duration k_agent_wait = std::chrono::seconds{10};
 constexpr std::string_view k_hours_grace_ms = "30000", k_reclaim_grace_ms = "10000";  // for programs to save
 constexpr std::chrono::milliseconds k_reclaimed_for = std::chrono::minutes{1};        // from the last look that saw one
-constexpr std::string_view k_taken = "taken", k_free = "free";
+constexpr std::string_view k_taken = "taken", k_free = "free", k_idle = "idle";
 constexpr int k_minutes = 60;
 constexpr Duration k_start_wait = std::chrono::seconds{5};
 constexpr Duration k_lock_wait = std::chrono::seconds{2}, k_lock_look = std::chrono::milliseconds{30};
@@ -59,6 +65,11 @@ class Guest {
       if (session.news.valid()) polls.push_back({session.news.get(), {.read = true}, {}});
   }
   [[nodiscard]] BootTime next() const { return next_; }
+  [[nodiscard]] bool holds_gpus() const { return holds_gpus_; }
+  void gpu_opened() {
+    opened_at_ = next_look_ = clock_.boot();
+    opened_until_ = opened_at_ + k_opened_for;
+  }
 
  private:
   struct Session {
@@ -88,25 +99,41 @@ class Guest {
     if (!ended.empty() && !ended.starts_with('0')) lent_.log("the hours are over; jobs end: " + ended, clock_);
   }
 
-  // A program of the owner's on a GPU has it: jobs that hold one are told to save, and end; none begins until it has ended.
+  // A program of the owner's on a GPU has it: jobs that hold one end, and none begins until it has ended.
   void keep_gpus(const wire::GuestTerms& terms) {
     if (!terms.reclaim && !reclaimed_) return;
     std::vector<std::string> words{"reclaim", std::string(k_reclaim_grace_ms)};
     if (reclaimed_) words.emplace_back("always");
-    const std::string told = terms.reclaim ? ask_agent(terms, words) : "free";
+    const BootTime asked = clock_.boot();
+    const std::string told = terms.reclaim ? ask_agent(terms, words) : std::string(k_free);
+    holds_gpus_ = !told.empty() && told != k_idle;
     const os::Path file = lent_.folder() / wire::k_reclaimed_file;
     if (told.starts_with(k_taken)) {
       const WallTime until{clock_.wall().ms + k_reclaimed_for.count()};
       (void)os::write_file_atomically(file, std::to_string(until.ms));
-      if (!std::exchange(reclaimed_, true)) lent_.log("a program of the owner's is on a GPU; " + told, clock_);
+      const std::vector<std::string> parts = split(told, '\t');
+      hear_taken(parts.size() == 3 ? parse_number<int>(parts[1]).value_or(0) : 0, parts.back(), asked);
     } else if (told == k_free && std::exchange(reclaimed_, false)) {
       (void)os::remove_tree(file);
       lent_.log("the GPU is free again", clock_);
     }
   }
 
+  // `jobs` still hold a GPU that `program` uses. The time until none does is kept, from the first sign of the program.
+  void hear_taken(int jobs, const std::string& program, BootTime asked) {
+    if (!std::exchange(reclaimed_, true)) {
+      lent_.log(program + ", a program of the owner's, uses a GPU; jobs that leave it: " + std::to_string(jobs), clock_);
+      if (jobs > 0) leaving_since_ = asked < opened_until_ ? opened_at_ : asked;
+    } else if (jobs == 0 && leaving_since_) {
+      const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.boot() - *std::exchange(leaving_since_, {}));
+      lent_.returned(took);
+      lent_.log("no job is on the GPU any more, after " + format_duration(took), clock_);
+    }
+  }
+
   void keep_terms() {
-    next_look_ = clock_.boot() + k_terms_look;
+    const bool soon = leaving_since_ || (!reclaimed_ && clock_.boot() < opened_until_);
+    next_look_ = clock_.boot() + (soon ? k_opened_look : k_terms_look);
     const Result<wire::GuestTerms> terms = lent_.terms();
     if (!terms) return;
     keep_gpus(*terms);
@@ -175,8 +202,9 @@ class Guest {
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{}, next_look_{}, next_hours_{};
-  bool reclaimed_ = false;
+  BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{};
+  std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
+  bool reclaimed_ = false, holds_gpus_ = false;
   std::string state_;
 };
 
@@ -193,6 +221,7 @@ Result<void> serve(const std::function<bool()>& stop, os::Clock& clock) {
   if (!lock) return make_error(Code::state_in_use, "another process serves this machine's researchers already");
   TRY_ASSIGN(const os::Path self, os::executable_path());
   std::map<std::string, std::unique_ptr<Guest>> guests;
+  GpuOpeners openers(clock);
   while (!stop()) {
     std::map<std::string, std::unique_ptr<Guest>> present;
     for (Lent& lent : all_lent()) {
@@ -202,9 +231,12 @@ Result<void> serve(const std::function<bool()>& stop, os::Clock& clock) {
     }
     guests = std::move(present);
     if (guests.empty()) return {};
-    BootTime wake = clock.boot() + k_serve_turn;
+    const bool watched = std::ranges::any_of(guests, [](const auto& one) { return one.second->holds_gpus(); });
+    const bool opened = watched && openers.look();
+    BootTime wake = clock.boot() + (watched ? k_openers_look : k_serve_turn);
     std::vector<os::Poll> polls;
     for (const auto& [id, guest] : guests) {
+      if (opened) guest->gpu_opened();
       guest->turn();
       guest->watch(polls);
       if (guest->next() > clock.boot()) wake = std::min(wake, guest->next());

@@ -2,6 +2,7 @@
 """A machine that nobody can call is lent: its owner types one line, and it dials a server that both sides reach."""
 import json
 import os
+import re
 import shutil
 import stat
 import time
@@ -185,28 +186,51 @@ class Lend(grid.Case):
         self.assertIn("still lent to 1", self.owners("lend leave mine"))
         self.assertEqual([one["name"] for one in json.loads(self.owners("lend status --json"))], ["bob"])
 
-    def test_the_owners_program_has_the_gpu(self):
+    def stub_gpu(self):
         with open(os.path.join(grid.SOURCE, "tests", "support", "nvidia-smi"), encoding="utf-8") as file:
             stub = file.read()
-        self.grid.enter(LENT, f"cat > /usr/bin/nvidia-smi <<'STUB'\n{stub}\nSTUB\nchmod 755 /usr/bin/nvidia-smi; mkdir -p /etc/cdi /etc/stub-gpu")
+        self.grid.enter(LENT, f"cat > /usr/bin/nvidia-smi <<'STUB'\n{stub}\nSTUB\nchmod 755 /usr/bin/nvidia-smi; mkdir -p /etc/cdi /etc/stub-gpu; "
+                              ": > /dev/nvidia-uvm; : > /etc/stub-gpu/processes; chmod 666 /etc/stub-gpu/processes")
         self.grid.enter(LENT, "cat > /etc/cdi/nvidia.json <<'CDI'\n" + json.dumps({
             "cdiVersion": "0.3.0", "kind": "nvidia.com/gpu",
             "devices": [{"name": "GPU-11111111-2222-3333-4444-555555555555", "containerEdits": {"env": ["GPU=1"]}}],
             "containerEdits": {}}) + "\nCDI")
-        self.addCleanup(self.grid.enter, LENT, "rm -rf /usr/bin/nvidia-smi /etc/cdi /etc/stub-gpu")
+        self.addCleanup(self.grid.enter, LENT, "rm -rf /usr/bin/nvidia-smi /etc/cdi /etc/stub-gpu /dev/nvidia-uvm")
+
+    def owners_program(self):
+        """Its process, which opens the GPU as CUDA does and is listed by the driver, and how long the job's lived on, in ms."""
+        told = self.grid.as_worker(LENT, """began=$(date +%s%N)
+            sleep 300 < /dev/nvidia-uvm > /dev/null 2>&1 &
+            echo $! blender 900 > /etc/stub-gpu/processes
+            for look in $(seq 3000); do pgrep -x -f 'sh plain.sh' > /dev/null || break; sleep 0.01; done
+            echo $! $((($(date +%s%N) - began) / 1000000))""")
+        return [int(word) for word in told.split()]
+
+    def containers(self):
+        return self.grid.as_worker(LENT, "podman ps -q").split()
+
+    def test_the_owners_program_has_the_gpu(self):
+        self.stub_gpu()
         self.joined()
         job = self.laptop.submit(plain("gpu", image=IMAGE, envs={"STEPS": 100000}, resources={"accelerators": 1}))
         job.wait_checkpoint(1)
-        began = time.monotonic()
-        owners = self.grid.as_worker(LENT, "sleep 300 > /dev/null 2>&1 & echo $!").strip()
-        self.grid.enter(LENT, f"echo {owners} blender 900 > /etc/stub-gpu/processes")
-        wait_until("the container to end", 30, lambda: not self.grid.as_worker(LENT, "podman ps -q").split(), job.evidence)
-        grid.figure("from the owner's program to a free GPU", f"{time.monotonic() - began:.1f} s")
-        self.assertIn("a program of yours has the GPU", self.owners("lend status"))
-        self.assertIn("blender", self.owners("lend log"))
-        self.grid.enter(LENT, "rm /etc/stub-gpu/processes")
-        wait_until("the owner's program to be forgotten", 20, lambda: "free again" in self.owners("lend log"))
-        self.grid.enter(LENT, f"kill {owners}", check=False)
+        times, all_took = int(os.environ.get("RECLAIMS", "3")), []
+        for turn in range(1, times + 1):
+            owners, took = self.owners_program()
+            all_took.append(took)
+            wait_until("the container to end", 30, lambda: not self.containers(), job.evidence)
+            self.assertIn("a program of yours has the GPU", self.owners("lend status"))
+            self.assertIn("blender", self.owners("lend log"))
+            wait_until("the log to say so", 10, lambda: self.owners("lend log").count("no job is on the GPU any more") == turn)
+            self.grid.enter(LENT, f"kill {owners}; : > /etc/stub-gpu/processes", check=False)
+            wait_until("the owner's program to be forgotten", 20, lambda: self.owners("lend log").count("free again") == turn)
+            wait_until("the job to run again", 60, self.containers, job.evidence)
+            job.wait_checkpoint(len(job.events("checkpoint")) + 1)
+        told = re.search(r"your GPU came back (\d+) times?: (.*)", self.owners("lend status"))
+        self.assertEqual(int(told[1]), times)
+        all_took.sort()
+        grid.figure("from the owner's program to a free GPU", f"{all_took[times // 2]} ms in the middle, {all_took[-1]} ms at worst; "
+                    f"to the end of the container {told[2]}")
         self.laptop.run("job", "cancel", job.id)
 
     def test_jobs_end_with_the_owners_hours(self):
