@@ -94,6 +94,16 @@ network_cut() {  # I in|out|both
   echo "$2" > "$STATE/h$1/cut"
 }
 
+network_readdress() {  # I PART: the host has the address NET.PART until it boots again
+  local pid old new=$NET.$2/32
+  pid=$(remembered_pid "$STATE/h$1/pid")
+  old=$(nsenter -t "$pid" -n ip -4 -o addr show dev eth0 | awk '{ print $4; exit }')
+  router ip route replace "$new" dev "w$1"
+  nsenter -t "$pid" -n ip addr add "$new" dev eth0
+  nsenter -t "$pid" -n ip addr del "$old" dev eth0
+  router ip route del "$old" dev "w$1"
+}
+
 network_heal() {
   while router iptables -w -D FORWARD -o "w$1" -j DROP 2> /dev/null; do :; done
   while router iptables -w -D FORWARD -i "w$1" -j DROP 2> /dev/null; do :; done

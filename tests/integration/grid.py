@@ -157,6 +157,9 @@ class Grid:
     def partition(self, host, direction="both"):
         self.command("partition", host, direction)
 
+    def readdress(self, host, part):
+        self.command("readdress", host, part)
+
     def heal(self, host):
         self.command("heal", host)
 

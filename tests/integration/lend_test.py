@@ -95,18 +95,25 @@ class Lend(grid.Case):
         self.assertIn(refused.code, (4, 124), str(refused))
 
     def test_cuts_heal_and_the_job_is_untouched(self):
+        """CUTS="1 2 60 ..." names others, in seconds."""
         self.joined()
-        job = self.laptop.submit(plain("cuts", image=IMAGE, envs={"STEPS": 900, "PACE": 0.1},
-                                       recovery={"lost_after": "2m"}))
+        job = self.laptop.submit(plain("cuts", image=IMAGE, envs={"STEPS": 100000, "PACE": 0.1},
+                                       recovery={"lost_after": "3m"}))
         job.wait_checkpoint(1)
-        for seconds in (1, 4, 15):
+        for seconds in map(float, os.environ.get("CUTS", "1 4 15").split()):
             self.grid.partition(LENT)
             time.sleep(seconds)
             self.grid.heal(LENT)
             healed = time.monotonic()
             saved = job.checkpoints()[-1]["checkpoint_id"]
             wait_until("a checkpoint after the heal", 20, lambda: job.checkpoints()[-1]["checkpoint_id"] != saved, job.evidence)
-            grid.figure(f"back after a cut of {seconds} s", f"{time.monotonic() - healed:.1f} s")
+            grid.figure(f"back after a cut of {seconds:.0f} s", f"{time.monotonic() - healed:.1f} s")
+        self.grid.readdress(LENT, 200)
+        self.addCleanup(self.grid.readdress, LENT, self.grid.facts[LENT]["address"].rpartition(".")[2])
+        moved = time.monotonic()
+        saved = job.checkpoints()[-1]["checkpoint_id"]
+        wait_until("a checkpoint from the new address", 60, lambda: job.checkpoints()[-1]["checkpoint_id"] != saved, job.evidence)
+        grid.figure("back at another address", f"{time.monotonic() - moved:.1f} s")
         self.assertEqual(len(job.attempts()), 1)
         self.laptop.run("job", "cancel", job.id)
 
