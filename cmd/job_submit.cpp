@@ -14,6 +14,7 @@
 #include "cmd/job_plan.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/measure_first.hpp"
+#include "cmd/named_files.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
@@ -71,7 +72,8 @@ constexpr Option k_options[] = {
     {"halt", 0, "WHEN", "of a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
     {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "", true},
     {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
-    {"workdir", 'w', "DIR", "directory to upload, with a command after --", "none", Completion::directory},
+    {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
+     "this one, if the command names a file in it", Completion::directory},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
     {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
@@ -313,6 +315,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   std::string typed;
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names), typed));
   TRY(apply_bag_options(parsed, job));
+  TRY(send_what_is_named(context, parsed, job.spec));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));

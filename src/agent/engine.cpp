@@ -141,6 +141,14 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   return arguments;
 }
 
+std::string full_image_name(std::string_view image) {
+  const std::size_t slash = image.find('/');
+  const std::string_view first = image.substr(0, slash);
+  const bool has_registry = slash != std::string_view::npos && (first == "localhost" || first.find_first_of(".:") != std::string_view::npos);
+  if (has_registry) return std::string(image);
+  return (slash == std::string_view::npos ? "docker.io/library/" : "docker.io/") + std::string(image);
+}
+
 std::string loaded_image(std::string_view output) {
   std::string image;
   for (const std::string& line : split_lines(output)) {

@@ -69,6 +69,8 @@ struct ContainerUser {
 [[nodiscard]] std::vector<std::string> only_render_node(const Path& folder = "/dev/dri");
 // The variables with which a plain process gets its GPUs.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus);
+// Returns the name that docker pulls: "docker.io/library/debian:12" for "debian:12". A name with a registry stays as it is.
+[[nodiscard]] std::string full_image_name(std::string_view image);
 // The image named in the output of `docker|podman load`; empty when none is.
 [[nodiscard]] std::string loaded_image(std::string_view output);
 

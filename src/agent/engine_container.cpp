@@ -18,6 +18,7 @@ constexpr Duration k_pull_wait = std::chrono::hours{1};       // images of 20 GB
 constexpr Duration k_monitor_wait = std::chrono::seconds{2};  // it cleans up behind a container that has ended
 constexpr Duration k_monitor_look = std::chrono::milliseconds{20};
 constexpr std::string_view k_foreign_root = "value too large for defined data type";  // runc's and crun's, of mkdir there
+constexpr std::string_view k_no_registry = "short-name";      // podman's, of a name that its settings find nowhere
 constexpr std::size_t k_complaint_bytes = 4000;  // of an engine's error text that reaches people
 
 class ContainerEngine final : public Engine {
@@ -28,8 +29,13 @@ class ContainerEngine final : public Engine {
     if (!archive.empty()) return load(spec, archive);
     if (spec.image.empty()) return make_error(Code::refused, "no image is named and a container engine is asked for");
     TRY_ASSIGN(const bool here, has_image(spec.image));
-    if (!here) TRY(call({"pull", "--quiet", spec.image}, k_pull_wait, "pull the image " + spec.image));
-    return spec.image;
+    if (here) return spec.image;
+    const std::string full = full_image_name(spec.image);
+    auto pulled = pull(spec.image);
+    if (pulled || full == spec.image || pulled.error().message.find(k_no_registry) == std::string::npos)
+      return pulled ? Result<std::string>(spec.image) : std::move(pulled).error();
+    TRY(pull(full));
+    return full;
   }
 
   Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
@@ -70,6 +76,10 @@ class ContainerEngine final : public Engine {
   }
 
  private:
+  Result<std::string> pull(const std::string& image) {
+    return call({"pull", "--quiet", image}, k_pull_wait, "pull the image " + image);
+  }
+
   static Result<void> to_void(Result<std::string> result) {
     if (!result) return std::move(result).error();
     return {};

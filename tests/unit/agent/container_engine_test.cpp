@@ -87,6 +87,23 @@ TEST_F(Containers, AMissingImageIsPulledHoweverTheEngineSaysThatItIsMissing) {
   }
 }
 
+TEST_F(Containers, AShortNameThatPodmanFindsNowhereIsDockersAsWithDocker) {
+  on("image-inspect", "echo 'Error: no such image' >&2; exit 1");
+  on("pull", "case $3 in docker.io/*) ;; *) echo 'Error: short-name \"img:1\" did not resolve to an alias' >&2; exit 125 ;; esac");
+  EXPECT_EQ(podman_->ensure_image(container_spec(), {}).value_or(""), "docker.io/library/img:1");
+  EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} img:1", "pull --quiet img:1", "pull --quiet docker.io/library/img:1"));
+  on("pull", "echo 'Error: no route to host' >&2; exit 125");
+  EXPECT_THAT(podman_->ensure_image(container_spec(), {}), FailsWith(Code::engine));
+  EXPECT_EQ(calls().size(), 2u) << "another error is told, not tried again";
+}
+
+TEST_F(Containers, OnlyNamesWithoutARegistryAreMadeLonger) {
+  EXPECT_EQ(full_image_name("debian:12"), "docker.io/library/debian:12");
+  EXPECT_EQ(full_image_name("pytorch/pytorch:2.4.0"), "docker.io/pytorch/pytorch:2.4.0");
+  for (const char* name : {"ghcr.io/a/b:1", "localhost/mine:1", "registry:5000/mine", "docker.io/library/debian@sha256:00"})
+    EXPECT_EQ(full_image_name(name), name);
+}
+
 TEST_F(Containers, NothingIsPulledWhereTheEngineDoesNotAnswerForItsImages) {
   on("image-inspect", "echo 'Cannot connect to the daemon' >&2; exit 1");
   const auto image = docker_->ensure_image(container_spec(), {});
