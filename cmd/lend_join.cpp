@@ -86,14 +86,52 @@ Result<lend::Token> read_token(const Parsed& parsed) {
   return lend::parse_token(text);
 }
 
-// A former invitation of the same researcher makes room.
-void leave_others(const lend::Token& token, os::Clock& clock) {
+// Earlier invitations of the same controller, which this one replaces. Whoever has seen a token of somebody's knows the
+// controller's name, and nobody but its owner can add a key at its relay: that relay has to be the same.
+Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
+  std::vector<lend::Lent> all;
   for (const lend::Lent& other : lend::all_lent()) {
     const auto terms = other.terms();
-    if (other.id() == token.id || !terms || terms->controller != token.controller) continue;
-    (void)os::remove_tree(other.folder());
-    lend::Lent(token.id).log("takes the place of an earlier invitation of " + token.who, clock);
+    const auto its = other.token();
+    if (other.id() == token.id && its && its->secret == token.secret) continue;
+    if (other.id() == token.id || !its)
+      return make_error(Code::refused, "another invitation has the name of this one: it is not from " + sanitize(token.who));
+    if (!terms || terms->controller != token.controller) continue;
+    if (its->relay != token.relay || its->relay_key != token.relay_key)
+      return make_error(Code::refused, "this machine is lent to " + sanitize(its->who) + " already, by way of " + sanitize(its->relay) +
+                                           "; this invitation would take that one's jobs over",
+                        "gridctl lend leave " + sanitize(its->name) + "   # then join again");
+    all.push_back(other);
   }
+  std::error_code failed;
+  const os::Path jobs = lend::agent_home() / "jobs" / token.controller.value;
+  if (all.empty() && !os::exists(lend::guest_file(token.controller)) && os::exists(jobs) && !std::filesystem::is_empty(jobs, failed))
+    return make_error(Code::refused, "that gridctl runs jobs on this machine already, which it reaches by itself: " + jobs.string(),
+                      "gridctl provider ls   # there: the machine needs no invitation");
+  return all;
+}
+
+// The owner's limits stay those of the earlier invitation. Says which they are.
+void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& terms) {
+  const Result<wire::GuestTerms> before = from.terms();
+  if (!before) return;
+  const wire::GuestTerms invited = terms;
+  terms = *before;
+  terms.controller = invited.controller;
+  terms.who = invited.who;
+  context.note("the limits of your earlier invitation stay: hours " + hours_text(terms) + ", egress " +
+               std::string(wire::egress_name(terms.egress)) + (terms.is_paused(context.now()) ? ", paused" : ""));
+}
+
+// The token's login has worked: it takes the place of earlier ones.
+Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& lent, const lend::Token& token, os::Clock& clock) {
+  TRY(lent.take_jobs_of(token.controller));
+  for (const lend::Lent& other : earlier) {
+    (void)os::remove_tree(other.folder());
+    lent.log("takes the place of an earlier invitation of " + token.who, clock);
+  }
+  lent.log("lent to " + token.who + " as " + token.name, clock);
+  return {};
 }
 
 int print_result(Context& context, const lend::Token& token, const Result<std::string>& boots) {
@@ -123,17 +161,23 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (!ask_owner(context, token, wanted.egress)) return make_error(Code::interrupted, "not lent; nothing was changed");
   }
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const std::vector<lend::Lent> earlier, earlier_ones(token));
+  for (const lend::Lent& other : earlier)
+    if (const auto its = other.token())
+      context.note("this takes the place of the invitation of " + sanitize(its->who) + " (as " + sanitize(its->name) +
+                   "), with the jobs that run under it");
+  const bool was_there = os::exists(lent.folder());
   TRY_ASSIGN(const os::Path agent, own_agent(context, token.controller, deadline));
   TRY(lent.make(lend::encode(token), token, agent));
   TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+  if (!again && !earlier.empty()) take_limits(context, earlier.back(), terms);
   TRY(describe_terms(parsed, terms));
   TRY(lent.set_terms(terms));
   if (Result<void> tried = lend::try_relay(lent, deadline, context.clock); !tried) {
-    if (!again) (void)os::remove_tree(lent.folder());
+    if (!was_there) (void)os::remove_tree(lent.folder());
     return std::move(tried).error().with_context("while calling " + sanitize(token.relay));
   }
-  leave_others(token, context.clock);
-  lent.log("lent to " + token.who + " as " + token.name, context.clock);
+  TRY(replace(earlier, lent, token, context.clock));
   const Result<std::string> boots = lend::start_at_boot();
   TRY(lend::ensure_serving(context.clock));
   return print_result(context, token, boots);

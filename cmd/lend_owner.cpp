@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The owner's commands on a lent machine. They need no network.
 #include <algorithm>
+#include <set>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -63,8 +64,9 @@ Result<std::vector<Running>> running_of(const lend::Lent& lent, const wire::Gues
   TRY_ASSIGN(const std::string told, ask_agent(lent, terms, {"list"}));
   std::vector<Running> all;
   for (const std::string& line : split(told, '\n')) {
-    const std::vector<std::string> words = split(line, '\t');
-    if (words.size() != 6) continue;
+    std::vector<std::string> words = split(line, '\t');
+    if (words.size() < 2) continue;  // their number, and the end
+    words.resize(6);
     all.push_back({words[0], words[2], words[4], words[5], parse_number<std::int64_t>(words[3]).value_or(-1)});
   }
   return all;
@@ -129,16 +131,26 @@ Result<int> status(Context& context, const Parsed&) {
 // Ends the jobs of one researcher. Returns how many were running.
 Result<int> end_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms, Duration grace) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(grace).count();
-  TRY_ASSIGN(const std::string told, ask_agent(lent, terms, {"end", std::to_string(ms)}));
-  const int ended = leading_number<int>(told).value_or(0);
   const BootTime until = context.clock.boot() + grace + k_beyond_grace;
-  for (;;) {
+  std::set<std::string> ended;
+  for (;;) {  // a start that was under way is asked to end, too
+    TRY(ask_agent(lent, terms, {"end", std::to_string(ms)}));
     TRY_ASSIGN(const std::vector<Running> left, running_of(lent, terms));
-    if (left.empty()) return ended;
+    if (left.empty()) return static_cast<int>(ended.size());
+    for (const Running& one : left) ended.insert(one.job);
     if (context.clock.boot() >= until)
       return make_error(Code::timed_out, std::to_string(left.size()) + " jobs of " + sanitize(terms.who) +
                                              " have not ended; the first is " + sanitize(left.front().job));
     os::pause_for(k_look);
+  }
+}
+
+// An attempt that ended this moment is still being put away by its supervisor.
+Result<void> remove_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms) {
+  for (const BootTime until = context.clock.boot() + k_beyond_grace;; os::pause_for(k_look)) {
+    const Result<std::string> removed = ask_agent(lent, terms, {"remove"});
+    if (removed) return {};
+    if (context.clock.boot() >= until) return removed.error();
   }
 }
 
@@ -217,6 +229,7 @@ Result<int> show_log(Context& context, const Parsed&) {
 void remove_traces(const ControllerId& controller) {
   const os::Path home = lend::agent_home();
   (void)os::remove_tree(home / "jobs" / controller.value);
+  (void)os::remove_tree(lend::guest_file(controller));
   for (const char* place : {"kept", "standby"}) {
     std::error_code failed;
     std::vector<os::Path> ours;
@@ -272,7 +285,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
     TRY(lent.set_terms(terms));
     TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
     ended += jobs;
-    TRY(ask_agent(lent, terms, {"remove"}));
+    TRY(remove_jobs(context, lent, terms));
     // Its connections end with the folder: without terms an agent does nothing, and nobody dials any more.
     TRY(os::remove_tree(lent.folder()));
     remove_traces(terms.controller);

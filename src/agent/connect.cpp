@@ -31,6 +31,7 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/mutex.hpp"
+#include "os/log.hpp"
 #include "os/process.hpp"
 #include "probe/inventory.hpp"
 #include "store/chunk_store.hpp"
@@ -165,8 +166,13 @@ class Connection {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
       if (request.kind != wire::FrameKind::request)
         return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
-      if (const Result<void> allowed = allow(request); allowed) TRY(handle(request));
-      else TRY(reply(request.stream, wire::error_payload(allowed.error())));
+      const Result<void> allowed = allow(request);
+      if (!allowed) {
+        TRY(reply(request.stream, wire::error_payload(allowed.error())));
+        continue;
+      }
+      TRY(handle(request));
+      if (guest_ && wire::request_name(request.payload) == k_start_operation) end_if_closed(request);
     }
   }
 
@@ -176,10 +182,22 @@ class Connection {
     if (!guest_) return {};
     const std::string operation = wire::request_name(request.payload);
     Result<void> allowed = guest_->check(operation, request.payload);
+    if (!allowed) guest_->note_refusal(operation, allowed.error());
     if (allowed || operation != k_start_operation) return allowed;
-    TRY_ASSIGN(const wire::StartRequest start, wire::parse_start(request.payload));
-    TRY(requests_->stop({start.op, start.spec.job, start.spec.epoch, Duration{}}));
+    TRY(stop_started(request));
     return allowed;
+  }
+
+  Result<void> stop_started(const wire::Frame& request) {
+    TRY_ASSIGN(const wire::StartRequest start, wire::parse_start(request.payload));
+    return requests_->stop({start.op, start.spec.job, start.spec.epoch, Duration{}});
+  }
+
+  // The owner may have paused since the start was allowed, and have ended all that ran before.
+  void end_if_closed(const wire::Frame& request) {
+    if (guest_->check_open()) return;
+    if (const Result<void> stopped = stop_started(request); !stopped)
+      os::log(os::LogLevel::warn, "a start that came with a pause goes on: " + stopped.error().one_line());
   }
 
   [[nodiscard]] std::vector<std::string> features() const {
@@ -205,6 +223,7 @@ class Connection {
                                                std::to_string(hello.version_min) + " to " +
                                                std::to_string(hello.version_max));
     if (good && guest_) good = guest_->check_controller(hello.controller);
+    if (good && guest_) good = guest_->check_jobs(home_, hello.controller);
     if (!good) {
       TRY(reply(frame.stream, wire::error_payload(good.error())));
       return good;

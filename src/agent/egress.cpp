@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 #include "base/numbers.hpp"
+#include "base/text.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "wire/guest.hpp"
@@ -40,6 +43,31 @@ constexpr std::array k_closed{
     Network{0x00000000, 8},  Network{0x0a000000, 8},  Network{0x64400000, 10}, Network{0xa9fe0000, 16},
     Network{0xac100000, 12}, Network{0xc0000000, 24}, Network{0xc0a80000, 16}, Network{0xc6120000, 15},
     Network{0xe0000000, 3}};
+
+constexpr Network k_slirp{0x0a000200, 24};
+constexpr int k_narrowest_default = 7;  // bits: VPNs divide the way to everywhere in two
+
+std::uint32_t mask_of(int bits) { return bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits); }
+bool lies_in(const Network& one, const Network& other) {
+  return one.bits >= other.bits && ((one.address ^ other.address) & mask_of(other.bits)) == 0;
+}
+
+// The networks that this machine reaches by another way than its default route: its neighbours, also those with public
+// addresses, and what lies behind a VPN. A line of /proc/net/route: device, destination, gateway, flags, three counts, mask.
+std::vector<Network> networks_of_this_machine() {
+  std::vector<Network> all;
+  for (const std::string& line : split_lines(os::read_file("/proc/net/route", k_state_max).value_or(""))) {
+    std::istringstream words(line);
+    std::string device, gateway, flags, refs, uses, metric;
+    std::uint32_t to = 0, mask = 0;
+    if (!(words >> device >> std::hex >> to >> gateway >> flags >> refs >> uses >> metric >> mask)) continue;
+    const int bits = std::popcount(mask);
+    if (bits <= k_narrowest_default || ntohl(mask) != mask_of(bits)) continue;
+    const Network network{ntohl(to) & mask_of(bits), bits};
+    if (network.address >> 24 != k_loopback && !lies_in(network, k_slirp)) all.push_back(network);
+  }
+  return all;
+}
 
 std::vector<Network> addresses_of_this_machine() {
   std::vector<Network> all;
@@ -129,28 +157,26 @@ std::optional<int> pid_in(std::string_view state) {
   return leading_number<int>(state);
 }
 
-std::optional<wire::GuestTerms> terms_of(const os::Path& agent_home, const ControllerId& controller, os::Path& folder) {
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(agent_home / "lend", failed)) {
-    const Result<std::string> text = os::read_file(entry.path() / "terms.json");
-    if (!text) continue;
-    Result<wire::GuestTerms> terms = wire::parse_guest_terms(*text);
-    if (!terms || terms->controller != controller) continue;
-    folder = entry.path();
-    return *std::move(terms);
-  }
-  return std::nullopt;
+// A guest without terms that can be read has none.
+Result<wire::GuestTerms> terms_of(const os::Path& folder, const ControllerId& controller) {
+  TRY_ASSIGN(const std::string text, os::read_file(folder / "terms.json"));
+  TRY_ASSIGN(wire::GuestTerms terms, wire::parse_guest_terms(text));
+  if (terms.controller == controller) return terms;
+  return make_error(Code::refused, "the terms are another controller's");
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> guest_network(const os::Path& agent_home, const ControllerId& controller,
-                                               EngineKind engine, const os::Path& agent) {
-  using Arguments = std::vector<std::string>;
-  os::Path folder;
-  const std::optional<wire::GuestTerms> terms = terms_of(agent_home, controller, folder);
-  if (!terms || terms->egress == wire::Egress::open) return Arguments{};
-  if (terms->egress == wire::Egress::none) return Arguments{"--network", "none"};
+Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerId& controller, EngineKind engine,
+                                   const os::Path& agent) {
+  const os::Path guest = agent_home / wire::k_guests_folder / controller.value;
+  if (!os::exists(guest)) return GuestNetwork{};
+  TRY_ASSIGN(const std::string id, os::read_file(guest));
+  const os::Path folder = agent_home / "lend" / os::Path(trim(id)).filename();
+  const Result<wire::GuestTerms> terms = terms_of(folder, controller);
+  if (!terms) return make_error(Code::refused, "the owner of this machine does not lend it any more: " + terms.error().message);
+  if (terms->egress == wire::Egress::open) return GuestNetwork{};
+  if (terms->egress == wire::Egress::none) return GuestNetwork{{"--network", "none"}, true};
   if (engine != EngineKind::podman)
     return make_error(Code::refused, "the owner of this machine filters the network of jobs, which needs podman");
   const os::Path hooks = folder / "hooks";
@@ -161,7 +187,13 @@ Result<std::vector<std::string>> guest_network(const os::Path& agent_home, const
                                     R"(","args":["gridctl-agent","egress-hook"]},"when":{"always":true},)"
                                     R"("stages":["createRuntime"]})"));
   // Other networks give a container an address of the home network itself.
-  return Arguments{"--network", "slirp4netns", "--hooks-dir", hooks.string()};
+  return GuestNetwork{{"--network", "slirp4netns", "--hooks-dir", hooks.string()}, true};
+}
+
+std::string open_network() {
+  for (const Network& one : k_closed)
+    if (one.address != 0 && has_way(one.address + 1)) return "a network that was closed is open";
+  return has_way_of_ipv6() ? "IPv6 is open" : "";
 }
 
 int egress_hook() {
@@ -171,7 +203,9 @@ int egress_hook() {
     size += static_cast<std::size_t>(got);
   const std::optional<int> pid = pid_in(std::string_view(state).substr(0, size));
   if (!pid || *pid <= 1) return fail("the state names no process");
-  const std::vector<Network> own = addresses_of_this_machine();
+  std::vector<Network> own = addresses_of_this_machine();
+  const std::vector<Network> near = networks_of_this_machine();
+  own.insert(own.end(), near.begin(), near.end());
   const os::Fd network(::open(("/proc/" + std::to_string(*pid) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
   const os::Fd ours(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) return fail("cannot enter the container's network");
@@ -182,11 +216,9 @@ int egress_hook() {
   for (const Network& one : own)
     if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot close an address of this machine");
   if (!add_refusal(netlink.get(), AF_INET6, {})) return fail("cannot close IPv6");
-  for (const Network& one : k_closed)
-    if (one.address != 0 && has_way(one.address + 1)) return fail("a network that was closed is open");
+  if (const std::string open = open_network(); !open.empty()) return fail(open.c_str());
   for (const Network& one : own)
-    if (has_way(one.address)) return fail("an address of this machine is open");
-  if (has_way_of_ipv6()) return fail("IPv6 is open");
+    if (has_way(one.bits == 32 ? one.address : one.address + 1)) return fail("an address of this machine is open");
   return 0;
 }
 

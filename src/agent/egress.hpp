@@ -12,15 +12,22 @@
 
 namespace gridctl::agent {
 
-// The engine's arguments for a job of this controller; none for the owner's own, and for a guest without limits.
-// `agent`: the program that the hook runs. Where the filter cannot be had there is an error, and no job.
-[[nodiscard]] Result<std::vector<std::string>> guest_network(const os::Path& agent_home,
-                                                             const ControllerId& controller, EngineKind engine,
-                                                             const os::Path& agent);
+struct GuestNetwork {
+  std::vector<std::string> arguments;  // of the engine; none for the owner's own jobs, and for a guest without limits
+  bool closed = false;                 // init looks once more, and begins nothing where it finds a way
+};
+// The network for a job of this controller. `agent`: the program that the hook runs. Where the filter cannot be had, or
+// the terms of a guest cannot be read, there is an error, and no job.
+[[nodiscard]] Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerId& controller,
+                                                 EngineKind engine, const os::Path& agent);
+
+// Asks the kernel, inside a container, for ways to the addresses that are closed; nothing is sent. Returns what is open
+// in words, or nothing.
+[[nodiscard]] std::string open_network();
 
 // `gridctl-agent egress-hook`, which the OCI runtime calls before a container's first instruction, with the container's
-// state on stdin: adds routes that refuse private, shared and local addresses and those of this machine, and all of
-// IPv6, to the container's network. Exit status 0 only when it has seen them refused; else the container does not start.
+// state on stdin: adds routes that refuse private, shared and local addresses, the networks and addresses of this machine,
+// and all of IPv6, to the container's network. Exit status 0 only when it has seen them refused; else the container does not start.
 [[nodiscard]] int egress_hook();
 
 }  // namespace gridctl::agent

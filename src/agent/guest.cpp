@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -25,11 +28,12 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::size_t k_terms_max = 64 * 1024;
+constexpr off_t k_log_max = 2 << 20;  // bytes; whoever serves the machine shortens it
 constexpr int k_minutes = 60;
 constexpr Duration k_gpus_age = std::chrono::milliseconds{100}, k_gpus_wait = std::chrono::seconds{5};
 constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago loses less than the owner would wait for
 // The operations that begin something, and those that measure the way to the researcher.
-constexpr std::array<std::string_view, 1> k_beginnings{"prepare"};
+constexpr std::array<std::string_view, 4> k_beginnings{"prepare", "standby", "put", "seal"};
 constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
@@ -63,6 +67,22 @@ Result<void> Guest::check_open() const {
   if (!terms.is_open_at(now.hour * k_minutes + now.minute))
     return refused("the owner of this machine lends it at other hours");
   return {};
+}
+
+Result<void> Guest::check_jobs(const os::Path& home, const ControllerId& controller) const {
+  const Result<std::string> id = os::read_file(home / wire::k_guests_folder / controller.value, k_terms_max);
+  if (id && trim(*id) == file_.parent_path().filename().native()) return {};
+  return refused("the jobs of that controller on this machine are not those of this invitation; its owner joins again: "
+                 "gridctl provider join TOKEN");
+}
+
+void Guest::note_refusal(std::string_view operation, const Error& why) {
+  if (!noted_.emplace(operation).second) return;
+  const os::Path log = file_.parent_path() / "log";
+  const os::Fd file(::open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid() || ::lseek(file.get(), 0, SEEK_END) > k_log_max) return;
+  const std::string line = format_rfc3339(clock_.wall()) + " refused: " + sanitize(operation, 40) + ": " + sanitize(why.message, 300) + "\n";
+  (void)::write(file.get(), line.data(), line.size());
 }
 
 bool Guest::offers(EngineKind engine) const {
@@ -113,13 +133,20 @@ std::vector<GuestAttempt> attempts_of(HostFolders& host) {
 
 bool has_ended(const GuestAttempt& attempt) { return attempt.status.phase == wire::AttemptPhase::ended; }
 
+// Lines are divided by tabs, and the text is a stranger's.
+std::string field(std::string_view text, std::size_t most) {
+  std::string clean = sanitize(text, most);
+  std::ranges::replace_if(clean, [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  return clean;
+}
+
 int list(HostFolders& host) {
   std::vector<GuestAttempt> all = attempts_of(host);
   std::erase_if(all, has_ended);
   std::printf("%zu\n", all.size());
   for (const GuestAttempt& one : all) {
     const Result<wire::AttemptSpec> spec = read_spec(host.attempt(one.key));
-    const std::string image = spec ? sanitize(spec->image, 200) : "", name = spec ? sanitize(spec->job_name, 100) : "";
+    const std::string image = spec ? field(spec->image, 200) : "", name = spec ? field(spec->job_name, 100) : "";
     std::printf("%s\t%llu\t%s\t%lld\t%s\t%s\n", one.key.job.value.c_str(),
                 static_cast<unsigned long long>(one.key.epoch.value),
                 std::string(wire::phase_name(one.status.phase)).c_str(),
@@ -150,7 +177,7 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   if (!reply.report || !reply.report->gpus_fresh()) return std::nullopt;
   for (const wire::GpuHealth& gpu : reply.report->gpus)
     for (const wire::GpuProcess& process : gpu.processes.value_or(std::vector<wire::GpuProcess>{}))
-      if (process.owner == wire::ProcessOwner::foreign && !process.draws) return sanitize(process.name, 100);
+      if (process.owner == wire::ProcessOwner::foreign && !process.draws) return field(process.name, 100);
   return std::nullopt;
 }
 
@@ -178,8 +205,12 @@ int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, 
 
 int remove_all(HostFolders& host, Requests& requests, const ControllerId& controller) {
   int kept = 0;
-  for (const GuestAttempt& one : attempts_of(host))
-    if (!requests.clean({OpId{os::random_id(16)}, one.key.job, one.key.epoch, {}})) ++kept;
+  for (const GuestAttempt& one : attempts_of(host)) {
+    const Result<void> cleaned = requests.clean({OpId{os::random_id(16)}, one.key.job, one.key.epoch, {}});
+    if (cleaned) continue;
+    ++kept;
+    std::fprintf(stderr, "gridctl-agent: %s: %s\n", one.key.job.value.c_str(), cleaned.error().message.c_str());
+  }
   std::printf("%d\n", kept);
   if (kept > 0) return 1;
   return os::remove_tree(agent_home() / "jobs" / controller.value) ? 0 : 1;

@@ -3,6 +3,7 @@
 // gridctl asks for. gridctl-lend(7).
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,12 @@ class Guest {
 
   // Another controller than the one that was invited could act on the jobs of that one.
   [[nodiscard]] Result<void> check_controller(const ControllerId& controller) const;
+  // A controller's name is no secret. Refuses one whose jobs on this machine are not those of this invitation.
+  [[nodiscard]] Result<void> check_jobs(const os::Path& home, const ControllerId& controller) const;
+  // An error while the owner has paused, and outside of his hours: no job begins.
+  [[nodiscard]] Result<void> check_open() const;
+  // Writes the refusal of an operation to the owner's log.
+  void note_refusal(std::string_view operation, const Error& why);
   // Engines that are of no use to a guest need not be known to him.
   [[nodiscard]] bool offers(EngineKind engine) const;
   // Refused are: what reaches beyond containers (a shell, folders and network of the machine), and, while the owner has
@@ -32,10 +39,10 @@ class Guest {
 
  private:
   [[nodiscard]] Result<wire::GuestTerms> terms() const;
-  [[nodiscard]] Result<void> check_open() const;
 
   os::Path file_;
   os::Clock& clock_;
+  std::set<std::string, std::less<>> noted_;  // operations whose refusal is in the log
 };
 
 // `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts

@@ -25,6 +25,7 @@
 #include "agent/confine.hpp"
 #include "agent/init_door.hpp"
 #include "agent/init_environment.hpp"
+#include "agent/egress.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/rank_output.hpp"
 #include "agent/stop_clock.hpp"
@@ -39,6 +40,7 @@ namespace {
 
 constexpr Duration k_drain_wait = std::chrono::seconds{1};  // for a supervisor to take the last output
 constexpr std::size_t k_exit_room = 512;                    // bytes kept for the exit record; it has about 100
+constexpr std::string_view k_closed_network = "closed";
 constexpr Duration k_rank_grace = std::chrono::seconds{5};  // for the other ranks when one has failed
 
 struct Outcome {
@@ -61,6 +63,7 @@ class Init {
  private:
   bool claim();
   bool prepare();
+  [[nodiscard]] bool has_closed_network() const;
   void arm_deadline();
   [[nodiscard]] bool deadline_passed() const;
   [[nodiscard]] bool may_begin() const;
@@ -404,9 +407,19 @@ void Init::save_output() {
   [[maybe_unused]] const auto back = ::write(log_keeper_.get(), rest.data(), rest.size());
 }
 
+// The engine may have started the container without the hook that closes its network.
+bool Init::has_closed_network() const {
+  const std::string open = plan_.closed ? open_network() : "";
+  if (open.empty()) return true;
+  const std::string line = "gridctl: the job does not begin: its network is not filtered as the owner of this machine wants: " + open + "\n";
+  (void)::write(log_.get(), line.data(), line.size());
+  return false;
+}
+
 int Init::run() {
   if (!claim()) return k_init_refused;
   if (!prepare()) return 1;
+  if (!has_closed_network()) return k_init_refused;
   confine_plain_job();
   if (run_phase("setup")) (void)run_phase("run");
   const std::string record = final_record();  // a signal that comes from here on has not ended the job
@@ -422,18 +435,21 @@ std::vector<std::string> to_arguments(const InitPlan& plan) {
   std::vector<std::string> arguments{plan.run.string(), plan.control.string(), plan.work.string(),
                                      plan.secrets.empty() ? "-" : plan.secrets.string(),
                                      std::to_string(plan.grace.count())};
+  if (plan.closed) arguments.emplace_back(k_closed_network);
   for (const os::Path& group : plan.groups) arguments.push_back(group.string());
   return arguments;
 }
 
 Result<InitPlan> parse_init(std::span<char* const> arguments) {
-  if (arguments.size() < 5) return make_error(Code::usage, "init needs RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP…]");
+  if (arguments.size() < 5) return make_error(Code::usage, "init needs RUN CONTROL WORK SECRETS|- GRACE_NS [closed] [GROUP…]");
   InitPlan plan{arguments[0], arguments[1], arguments[2], {}, {}, {}};
   if (const std::string_view secrets = arguments[3]; secrets != "-") plan.secrets = secrets;
   const auto grace = leading_number<std::int64_t>(arguments[4]);
   if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is no number of nanoseconds");
   plan.grace = Duration{*grace};
-  for (char* group : arguments.subspan(5)) plan.groups.emplace_back(group);
+  for (const std::string_view word : arguments.subspan(5))
+    if (word == k_closed_network) plan.closed = true;
+    else plan.groups.emplace_back(word);
   return plan;
 }
 

@@ -33,6 +33,7 @@ struct InitPlan {
   os::Path secrets;  // empty = none
   Duration grace{};
   std::vector<os::Path> groups;  // control groups to join first
+  bool closed = false;           // nothing begins where there is a way to addresses that a guest's jobs do not reach
 };
 [[nodiscard]] std::vector<std::string> to_arguments(const InitPlan& plan);  // behind "init"
 [[nodiscard]] Result<InitPlan> parse_init(std::span<char* const> arguments);

@@ -221,7 +221,10 @@ Result<LaunchPlan> AttemptRunner::plan_launch() const {
   plan.host_run = attempt_.run(launch_);
   plan.image = image_;
   plan.gpus = gpus_;
-  TRY_ASSIGN(plan.network, guest_network(attempt_.agent_home(), plan.controller, spec_.engine, plan.agent));
+  TRY_ASSIGN(const GuestNetwork network,
+             guest_network(attempt_.agent_home(), plan.controller, spec_.engine, plan.agent));
+  plan.network = network.arguments;
+  plan.init.closed = network.closed;
   plan.binds = {{plan.agent, "/gridctl/agent", true},
                 {plan.host_run, view_.run.string(), false},
                 {attempt_.control(), view_.control.string(), true},

@@ -47,7 +47,7 @@ bool GpuOpeners::look() {
     const auto pid = parse_number<int>(name);
     if (!pid) continue;
     const auto found = known_.find(*pid);
-    // Those of the first look are as old as can be.
+    // Processes of the first look are as old as can be.
     Process process = found != known_.end() ? found->second : Process{begun_ ? now : BootTime{}, !begun_};
     if (!process.counted && now - process.seen < k_young && has_gpu(proc_ / name)) news = process.counted = true;
     present.emplace(*pid, process);

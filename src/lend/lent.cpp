@@ -47,6 +47,14 @@ Result<Token> Lent::token() const {
 
 Result<std::string> Lent::claim() const { return os::read_file(folder_ / "claim"); }
 
+os::Path guest_file(const ControllerId& controller) { return agent_home() / wire::k_guests_folder / controller.value; }
+
+Result<void> Lent::take_jobs_of(const ControllerId& controller) const {
+  const os::Path file = guest_file(controller);
+  TRY(os::make_directories(file.parent_path()));
+  return os::write_file_durably(file, id_ + "\n");
+}
+
 Result<os::Path> Lent::agent() const {
   TRY_ASSIGN(const std::string path, os::read_file(folder_ / "agent"));
   return os::Path(path);

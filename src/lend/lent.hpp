@@ -41,6 +41,8 @@ class Lent {
   // Adds a line with the time; errors are none of the caller's.
   void log(std::string_view line, os::Clock& clock) const;
   void set_state(std::string_view state) const;
+  // From now on the controller's jobs on this machine are those of this invitation.
+  [[nodiscard]] Result<void> take_jobs_of(const ControllerId& controller) const;
   // Keeps how long jobs took to leave a GPU to its owner's program; the newest hundred are kept.
   void returned(std::chrono::milliseconds took) const;
   [[nodiscard]] std::vector<std::chrono::milliseconds> returns() const;
@@ -52,5 +54,7 @@ class Lent {
 
 // By age.
 [[nodiscard]] std::vector<Lent> all_lent();
+// The invitation under which a controller's jobs run: wire/guest.hpp.
+[[nodiscard]] os::Path guest_file(const ControllerId& controller);
 
 }  // namespace gridctl::lend

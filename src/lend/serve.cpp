@@ -36,6 +36,7 @@ constexpr std::string_view k_hours_grace_ms = "30000", k_reclaim_grace_ms = "100
 constexpr std::chrono::milliseconds k_reclaimed_for = std::chrono::minutes{1};        // from the last look that saw one
 constexpr std::string_view k_taken = "taken", k_free = "free", k_idle = "idle";
 constexpr int k_minutes = 60;
+constexpr std::size_t k_sessions_max = 16;  // of one researcher: each is an agent, which takes memory
 constexpr Duration k_start_wait = std::chrono::seconds{5};
 constexpr Duration k_lock_wait = std::chrono::seconds{2}, k_lock_look = std::chrono::milliseconds{30};
 constexpr std::string_view k_ready = "ready", k_called = "called", k_error = "error ", k_refused = "refused ";
@@ -58,7 +59,7 @@ class Guest {
     std::erase_if(sessions_, [&](Session& session) { return read_news(session); });
     if (clock_.boot() >= next_look_) keep_terms();
     const bool waits = std::ranges::any_of(sessions_, [](const Session& one) { return !one.called; });
-    if (!waits && clock_.boot() >= next_) begin();
+    if (!waits && sessions_.size() < k_sessions_max && clock_.boot() >= next_) begin();
   }
   void watch(std::vector<os::Poll>& polls) const {
     for (const Session& session : sessions_)
@@ -136,6 +137,10 @@ class Guest {
     next_look_ = clock_.boot() + (soon ? k_opened_look : k_terms_look);
     const Result<wire::GuestTerms> terms = lent_.terms();
     if (!terms) return;
+    // A measurement of the machine that is under way ends with its connection.
+    if (const bool paused = terms->is_paused(clock_.wall()); std::exchange(paused_, paused) != paused && paused)
+      for (const Session& session : sessions_)
+        if (session.called) (void)os::send_signal(session.process, SIGKILL);
     keep_gpus(*terms);
     if (clock_.boot() < next_hours_) return;
     next_hours_ = clock_.boot() + k_hours_look;
@@ -204,7 +209,7 @@ class Guest {
   Duration again_ = k_again_first;
   BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{};
   std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
-  bool reclaimed_ = false, holds_gpus_ = false;
+  bool reclaimed_ = false, holds_gpus_ = false, paused_ = false;
   std::string state_;
 };
 

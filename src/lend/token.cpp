@@ -18,6 +18,7 @@ constexpr std::string_view k_mark = "gridctl-lend-1.";
 constexpr std::string_view k_any_mark = "gridctl-lend-";
 constexpr std::size_t k_token_max = 8192;  // characters
 constexpr std::size_t k_tag = 16;          // bytes of the tag that are kept
+constexpr std::size_t k_id_max = 64;     // characters of an id
 
 // Mail programs and terminals take '+' and '/' for the end of a word.
 std::string to_web(std::string text) {
@@ -45,7 +46,13 @@ Result<Digest> secret_of(std::string_view bytes) {
   return secret;
 }
 
-// nullopt: a field is missing.
+// Both name files: the tag of a token is made with the token's own secret, and proves nothing of who made it.
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= k_id_max &&
+         std::ranges::all_of(text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || (c >= 'a' && c <= 'z'); });
+}
+
+// nullopt: a field is missing, or is none.
 std::optional<Token> read_fields(std::string_view body) {
   ssh::FieldReader reader(body);
   Token token;
@@ -55,6 +62,7 @@ std::optional<Token> read_fields(std::string_view body) {
     if (!text) return std::nullopt;
     *field = *text;
   }
+  if (!is_name(token.id) || !is_name(token.controller.value)) return std::nullopt;
   const auto secret = reader.text(), until = reader.text();
   if (!secret || !until || !parse_into(*until, token.expires.ms)) return std::nullopt;
   const auto read = secret_of(*secret);

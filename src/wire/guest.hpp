@@ -40,6 +40,10 @@ struct GuestTerms {
 // Beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job begins.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 
+// A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the
+// folder of its terms) under which that controller's jobs run here. No other invitation reaches them.
+inline constexpr std::string_view k_guests_folder = "guests";
+
 [[nodiscard]] std::string encode(const GuestTerms& terms);
 [[nodiscard]] Result<GuestTerms> parse_guest_terms(std::string_view text);
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "os/files.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -51,6 +53,33 @@ TEST_F(GuestTest, LetsInTheControllerThatWasInvitedAndNoOther) {
   ASSERT_THAT(os::remove_tree(file_), IsOk());
   EXPECT_THAT(guest_.check_controller({"alice"}), FailsWith(Code::refused));
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), FailsWith(Code::refused));
+}
+
+TEST_F(GuestTest, HasTheJobsOfItsOwnInvitationOnly) {
+  const os::Path home = folder_ / "home";
+  EXPECT_THAT(guest_.check_jobs(home, {"alice"}), FailsWith(Code::refused)) << "jobs of a gridctl that reaches it by itself";
+  ASSERT_THAT(os::make_directories(home / "guests"), IsOk());
+  ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", "another\n"), IsOk());
+  EXPECT_THAT(guest_.check_jobs(home, {"alice"}), FailsWith(Code::refused));
+  ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", folder_.path().filename().string() + "\n"), IsOk());
+  EXPECT_THAT(guest_.check_jobs(home, {"alice"}), IsOk());
+}
+
+TEST_F(GuestTest, TellsItsOwnerOnceOfEachKindOfRefusal) {
+  ASSERT_THAT(os::write_file_durably(folder_ / "log", ""), IsOk());
+  for (int i = 0; i < 3; ++i) guest_.note_refusal("start", make_error(Code::refused, "no\x1b[1m way"));
+  guest_.note_refusal("enter", make_error(Code::refused, "no shell"));
+  const std::string log = os::read_file(folder_ / "log").value_or("");
+  EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
+  EXPECT_EQ(log.find('\x1b'), std::string::npos);
+}
+
+TEST_F(GuestTest, BeginsNothingWhileItsOwnerHasPaused) {
+  terms_.paused_until_ms = wire::k_until_resumed;
+  write(terms_);
+  for (const char* operation : {"prepare", "standby", "put", "seal"})
+    EXPECT_THAT(guest_.check(operation, "{}"), FailsWith(Code::refused)) << operation;
+  for (const char* operation : {"poll", "log", "get", "stop"}) EXPECT_THAT(guest_.check(operation, "{}"), IsOk()) << operation;
 }
 
 TEST_F(GuestTest, MayStartContainersOnly) {

@@ -22,6 +22,18 @@ Token sample() {
   return token;
 }
 
+// Whoever makes a token chooses what is in it, and its tag is right.
+TEST(Token, NamesNoFilesButItsOwn) {
+  for (const char* name : {"../../precious", "/home/me", "..", "", "a/b", "A", "a.b", "-x"}) {
+    Token token = sample();
+    token.id = name;
+    EXPECT_FALSE(parse_token(encode(token))) << name;
+    token = sample();
+    token.controller.value = name;
+    EXPECT_FALSE(parse_token(encode(token))) << name;
+  }
+}
+
 TEST(Token, ComesBackAsItWasAlsoThroughAMailThatBreaksLines) {
   const std::string text = encode(sample());
   EXPECT_LT(text.size(), 400u);
