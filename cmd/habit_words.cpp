@@ -74,7 +74,8 @@ ForeignLine read_line(const Words& words, bool with_image) {
   return line;
 }
 
-std::string submission(const Words& words, bool with_image = false) {
+// `batch`: the program is a script with directives, which is a job file here.
+std::string submission(const Words& words, bool with_image = false, bool batch = false) {
   const bool file = !words.empty() && is_job_file(words[0]);
   ForeignLine line = read_line(words, with_image && !file);
   std::string text = "gridctl job submit";
@@ -82,11 +83,12 @@ std::string submission(const Words& words, bool with_image = false) {
   if (!line.image.empty()) text += " --image " + shell_quote(line.image);
   Words& program = line.program;
   if (program.empty()) return text + (line.options.empty() && line.image.empty() ? " FILE.yaml" : " -- COMMAND");
-  if (is_job_file(program[0])) return text + " " + quoted(program);
-  const std::string& first = program[0];
+  const std::string first = program[0];
+  const bool script = first.ends_with(".sh") || first.ends_with(".slurm") || first.ends_with(".sbatch") || first.ends_with(".job");
+  if (batch && script && program.size() > 1) program.insert(program.begin() + 1, "--");
+  if (is_job_file(program[0]) || (batch && script)) return text + " " + quoted(program);
   if (first.ends_with(".py")) program.insert(program.begin(), "python3");
-  else if (first.ends_with(".sh") || first.ends_with(".slurm") || first.ends_with(".sbatch") || first.ends_with(".job"))
-    program.insert(program.begin(), "bash");
+  else if (script) program.insert(program.begin(), "bash");
   return text + " -- " + quoted(program);
 }
 
@@ -128,7 +130,7 @@ std::string said_here(const std::vector<std::string>& words, bool of_a_tool) {
   }
   if (word == "create" && !rest.empty() && one_of(rest[0], k_job_nouns)) return "gridctl job submit FILE.yaml";
   if (word == "start" && rest.empty()) return "";
-  if (launches) return submission(rest, word == "run" && !rest.empty() && rest[0].starts_with('-'));
+  if (launches) return submission(rest, word == "run" && !rest.empty() && rest[0].starts_with('-'), word == "sbatch");
   if (word == "salloc") {
     const std::string said = submission(rest);
     return said.ends_with("COMMAND") ? said : "gridctl job submit -- COMMAND";

@@ -6,10 +6,12 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/habit_words.hpp"
+#include "os/files.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
+constexpr std::uint64_t k_script_read_max = 1 << 20;  // bytes of a script that is looked at
 struct Alias {
   std::string_view noun, word, verb;  // noun empty: of every noun that has the verb
 };
@@ -166,6 +168,8 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
     line += " " + shell_quote(words[0]);
     words.erase(words.begin());
   }
+  if (const auto script = os::read_file(words[0], k_script_read_max); script && script->find("\n#SBATCH") != std::string::npos)
+    return make_error(Code::usage, "what a batch script is given stands after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
   return make_error(Code::usage, "a command to run stands after --", line + " -- " + joined(words, 0));
 }
 

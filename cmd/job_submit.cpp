@@ -98,10 +98,22 @@ config::Overrides overrides_of(const Parsed& parsed) {
   return overrides;
 }
 
+// `sbatch run.sh ARG…`: words after -- are what a batch script finds in its parameters.
+Result<config::ParsedJob> with_arguments(config::ParsedJob job, const Parsed& parsed) {
+  if (!parsed.has_command) return job;
+  if (job.spec.run.find("\n#SBATCH") == std::string::npos)
+    return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
+  std::string line = "set --";
+  for (const std::string& word : parsed.command) line += " " + shell_quote(word);
+  job.spec.run = line + "\n" + job.spec.run;
+  return job;
+}
+
 // `typed`: the job file on standard input.
 Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string> known_providers, std::string& typed) {
   const bool from_file = !parsed.positionals.empty();
-  if (from_file && parsed.has_command)
+  const bool is_typed = from_file && parsed.positionals[0] == "-";
+  if (is_typed && parsed.has_command)
     return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
   if (!from_file && !parsed.has_command)
     return make_error(Code::usage, "'gridctl job submit' needs FILE.yaml, or a command after --",
@@ -109,8 +121,10 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   if (from_file && parsed.has("workdir"))
     return make_error(Code::usage, "--workdir goes with a command after --; in a job file write workdir:");
   const std::string here = std::filesystem::current_path().string();
-  if (from_file && parsed.positionals[0] != "-")
-    return config::load_job_file(parsed.positionals[0], overrides_of(parsed), std::move(known_providers));
+  if (from_file && !is_typed) {
+    TRY_ASSIGN(config::ParsedJob job, config::load_job_file(parsed.positionals[0], overrides_of(parsed), std::move(known_providers)));
+    return with_arguments(std::move(job), parsed);
+  }
   config::Context context = config::local_context(here, overrides_of(parsed));
   context.known_providers = std::move(known_providers);
   if (parsed.has("each")) return each_from_command(parsed, context);

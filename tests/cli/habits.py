@@ -25,14 +25,17 @@ FILES = {
     "kube.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\n",
     "run.sh": "#!/bin/bash\n#SBATCH --gres=gpu:2\nsrun python train.py\n",
     "plain.sh": "#!/bin/bash\npython train.py\n",
+    "sweep.sh": "#!/bin/bash\n#SBATCH --array=1-3\nsed -n ${SLURM_ARRAY_TASK_ID}p $1\n",
 }
 
 # What is typed after "gridctl", and what its answer must have. A text after "> " is the whole hint.
 TABLE = [
     # Slurm
-    ("sbatch run.sh", "> gridctl job submit -- bash run.sh"),
-    ("sbatch --gres=gpu:2 run.sh", "> gridctl job submit --gpu 2 -- bash run.sh"),
-    ("sbatch --array=0-9 run.sh", "> gridctl job submit --array 0-9 -- bash run.sh"),
+    ("sbatch run.sh", "> gridctl job submit run.sh"),
+    ("sbatch --gres=gpu:2 run.sh", "> gridctl job submit --gpu 2 run.sh"),
+    ("sbatch run.sh 3 4", "> gridctl job submit run.sh -- 3 4"),
+    ("srun run.sh", "> gridctl job submit -- bash run.sh"),
+    ("sbatch --array=0-9 run.sh", "> gridctl job submit --array 0-9 run.sh"),
     ("srun python train.py", "> gridctl job submit -- python train.py"),
     ("srun -n 1 --gres=gpu:a100:2 python train.py", "> gridctl job submit --gpu a100:2 -- python train.py"),
     ("salloc --gres=gpu:1", "> gridctl job submit --gpu 1 -- COMMAND"),
@@ -85,6 +88,7 @@ TABLE = [
     # In job files
     ("job submit trian.yaml", "did you mean 'train.yaml'?"),
     ("job submit plain.sh", "> gridctl job submit -- bash plain.sh"),
+    ("job submit sweep.sh items.txt 3", "> gridctl job submit sweep.sh -- items.txt 3"),
     ("job submit kube.yaml", "is a manifest of Kubernetes, not a job file"),
     ("job submit key.yaml", "key 'rnu': not a known key; did you mean 'run'?"),
     ("job submit keys.yaml", "did you mean 'accelerators'?", "did you mean 'cpus'?", "did you mean 'memory'?"),
