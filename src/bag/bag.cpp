@@ -113,11 +113,16 @@ void Bag::take(const Told& record) {
 // them there are from `at` on; all of them are taken at once, for a million is read each time that somebody looks.
 std::uint64_t Bag::take_run(Holder& holder, const std::vector<wire::TaskResult>& results, std::uint64_t at) {
   const Index first = results[at].index;
+  if (!was_ordered(holder, results[at])) return 0;
+  const std::uint64_t order = results[at].order;
+  Index end = phases_.size();
+  if (order >= holder.orders_from && holder.orders[order - holder.orders_from].count > 0)
+    end = std::min(end, holder.orders[order - holder.orders_from].first + holder.orders[order - holder.orders_from].count);
   std::uint64_t count = 0;
   for (; at + count < results.size(); ++count) {
     const wire::TaskResult& one = results[at + count];
-    if (one.index != first + count || !one.succeeded() || one.index >= phases_.size() || one.count != 1 ||
-        phases_[one.index] != Phase::open || !was_ordered(holder, one))
+    if (one.index != first + count || one.order != order || !one.succeeded() || one.index >= end || one.count != 1 ||
+        phases_[one.index] != Phase::open)
       break;
   }
   const Range range{first, count};
