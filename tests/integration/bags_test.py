@@ -229,15 +229,15 @@ class Bags(grid.Case):
             file.write("data\n")
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/bin/bash\n#SBATCH --array=3-9:3%2 -c 1\n#SBATCH --output=%a.out\n\n"
-                       "cd $SLURM_SUBMIT_DIR\nsrun --ntasks=1 -n 1 echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT $(cat data.txt)\n")
+                       "cd $SLURM_SUBMIT_DIR\nsrun --ntasks=1 -n 1 echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT $(cat data.txt) \"$@\"\n")
         run = laptop.run("job", "submit", "-d", script)
         self.assertIn("--output is ignored", run.err)
         job = grid.Job(laptop, run.out.split()[1])
         self.done(job)
         self.assertEqual([job.logs("--task", str(task)) for task in range(3)], ["3/3 data\n", "6/3 data\n", "9/3 data\n"])
-        job = grid.Job(laptop, laptop.run("job", "submit", "-d", "--array", "20-21", script).out.split()[1])
+        job = grid.Job(laptop, laptop.run("job", "submit", "-d", "--array", "20-21", script, "--", "two words", "x").out.split()[1])
         self.done(job)
-        self.assertEqual([job.logs("--task", str(task)) for task in range(2)], ["20/2 data\n", "21/2 data\n"])
+        self.assertEqual([job.logs("--task", str(task)) for task in range(2)], ["20/2 data two words x\n", "21/2 data two words x\n"])
         self.assertIn("goes on with 22", laptop.run("job", "submit", "--append", job.id, script, code=2).err)
         laptop.run("job", "submit", "--append", job.id, "--array", "22-23")
         job.wait("four tasks", 60, lambda: job.show()["bag"]["done"] == 4)
