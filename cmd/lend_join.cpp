@@ -93,14 +93,17 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
   for (const lend::Lent& other : lend::all_lent()) {
     const auto terms = other.terms();
     const auto its = other.token();
+    const bool proven = its && its->relay == token.relay && its->relay_key == token.relay_key;
     if (other.id() == token.id && its && its->secret == token.secret) continue;
-    if (other.id() == token.id || !its)
-      return make_error(Code::refused, "another invitation has the name of this one: it is not from " + sanitize(token.who));
+    if (other.id() == token.id)
+      return make_error(Code::refused, "the token has the id of another invitation, and not its secret: one of them is forged",
+                        "gridctl lend status");
     if (!terms || terms->controller != token.controller) continue;
-    if (its->relay != token.relay || its->relay_key != token.relay_key)
-      return make_error(Code::refused, "this machine is lent to " + sanitize(its->who) + " already, by way of " + sanitize(its->relay) +
+    if (!proven)
+      return make_error(Code::refused, "this machine is lent to " + sanitize(terms->who) + " already, by way of " +
+                                           sanitize(its ? its->relay : "a relay that cannot be read") +
                                            "; this invitation would take that one's jobs over",
-                        "gridctl lend leave " + sanitize(its->name) + "   # then join again");
+                        "gridctl lend leave " + other.id() + "   # then join again");
     all.push_back(other);
   }
   std::error_code failed;

@@ -115,6 +115,7 @@ class Guest {
       const std::vector<std::string> parts = split(told, '\t');
       hear_taken(parts.size() == 3 ? parse_number<int>(parts[1]).value_or(0) : 0, parts.back(), asked);
     } else if (told == k_free && std::exchange(reclaimed_, false)) {
+      leaving_since_.reset();
       (void)os::remove_tree(file);
       lent_.log("the GPU is free again", clock_);
     }

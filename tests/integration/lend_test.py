@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that nobody can call is lent: its owner types one line, and it dials a server that both sides reach."""
+import base64
 import json
 import os
 import re
@@ -272,6 +273,40 @@ class Lend(grid.Case):
         self.assertEqual(self.grid.as_worker(RELAY, "cat .ssh/authorized_keys"), before)
         wait_until("the connection to end", 30, lambda: "connected;" not in self.owners("lend status"))
         self.owners("daemon stop", RELAY)
+
+    @staticmethod
+    def controller_of(token):
+        """The fourth field of a token: gridctl-lend(7)."""
+        body = base64.urlsafe_b64decode(token.partition(".")[2] + "===")
+        for _ in range(4):
+            size = int.from_bytes(body[:4], "big")
+            field, body = body[4:4 + size], body[4 + size:]
+        return field.decode()
+
+    def test_an_invitation_takes_over_neither_jobs_nor_limits(self):
+        token = self.token("first")
+        jobs = f".gridctl/jobs/{self.controller_of(token)}"
+        self.grid.as_worker(LENT, f"mkdir -p {jobs}/job")  # of a gridctl that reaches this machine by itself
+        self.assertIn("runs jobs on this machine already", self.owners(f"provider join {token} --yes", code=5))
+        self.grid.as_worker(LENT, f"rm -r {jobs}")
+        self.owners(f"provider join {token} --yes --egress none")
+        self.addCleanup(self.owners, "lend leave --grace 1s || true")
+        self.owners("lend limits --reclaim no")
+        self.owners("lend pause")
+        told = self.owners(f"provider join {self.token('again')} --yes")
+        self.assertIn("takes the place of the invitation", told)
+        self.assertIn("egress none, paused", told)
+        self.assertIn("egress none; reclaim no", self.owners("lend limits"))
+
+    def test_without_its_hook_a_container_begins_nothing(self):
+        self.joined()
+        remover = self.grid.as_worker(LENT, "(while :; do rm -f .gridctl/lend/*/hooks/egress.json; done) > /dev/null 2>&1 & echo $!").strip()
+        self.addCleanup(self.grid.enter, LENT, f"kill {remover}", check=False)
+        job = self.laptop.submit({"name": "unhooked", "image": IMAGE, "run": "echo it began", "resources": {"cpus": 0.5}})
+        job.wait_output("its network is not filtered")
+        self.grid.enter(LENT, f"kill {remover}")
+        job.wait_success(deadline=120)
+        self.assertIn("it began", job.logs())
 
     def test_tokens_that_are_not_good_say_why(self):
         token = self.token("once")
