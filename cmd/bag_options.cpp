@@ -158,6 +158,13 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
     TRY_ASSIGN(const int fails, fails_of_halt(parsed.value("halt"), job.spec.workload.tasks));
     if (fails >= 0) tasks->max_fails = fails;
   }
+  if (parsed.has("retry-memory")) {
+    if (tasks == nullptr || job.spec.resources.memory_bytes == 0)
+      return make_error(Code::usage, "--retry-memory goes with --memory, and with --array or --each");
+    const Result<double> factor = config::parse_raise(parsed.value("retry-memory"));
+    if (!factor) return make_error(Code::usage, "--retry-memory: expected " + factor.error().message);
+    tasks->raise.memory = *factor;
+  }
   TRY(number("jobs", 1, job::k_bag_workers_max, tasks != nullptr ? tasks->max_parallel : none));
   return number("retries", 0, job::k_task_retries_max, tasks != nullptr ? tasks->retries : none);
 }

@@ -9,7 +9,7 @@ namespace gridctl::cmd {
 
 // The command and its items: from standard input, or after `:::` (`::::` names files of items).
 [[nodiscard]] Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::Context& context);
-// --array, --jobs and --retries.
+// --array, --jobs, --retries and what else goes with tasks.
 [[nodiscard]] Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job);
 
 }  // namespace gridctl::cmd

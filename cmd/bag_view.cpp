@@ -78,6 +78,8 @@ std::vector<std::string> bag_in_words(const BagSeen& seen) {
     lines.push_back(std::to_string(now.retries) + " tried again, " + std::to_string(now.twice) +
                     " run twice and counted once, " + std::to_string(now.late) + " results of lost hosts not counted" +
                     (now.late_differ > 0 ? " (" + std::to_string(now.late_differ) + " of them differ)" : ""));
+  for (const auto& [level, tasks] : bag.hungry())
+    lines.push_back("waiting for a worker that has more memory or disk: " + bag::to_text(tasks.list(), k_failed_shown));
   for (const auto& [host, row] : by_host(bag))
     lines.push_back(sanitize(host) + ": " + std::to_string(row.done) + " done, " + std::to_string(row.failed) + " failed" +
                     (row.workers > 0 ? ", holds " + std::to_string(row.held) : ""));

@@ -114,7 +114,7 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
   const os::Path bag = context.paths().bag_of(id);
   if (submission.spec.tasks) {
     const bag::Begun begun{static_cast<std::uint64_t>(submission.spec.workload.tasks),
-                           static_cast<std::uint64_t>(submission.spec.tasks->retries)};
+                           static_cast<std::uint64_t>(submission.spec.tasks->retries), submission.spec.tasks->raise.any()};
     if (!submission.items.empty()) TRY(control::write_bag_items(bag, submission.items));
     TRY(control::append_bag_journal(bag, bag::encode(begun) + submission.known_tasks));
   }

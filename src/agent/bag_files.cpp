@@ -124,7 +124,7 @@ ResultRecord record_of(const wire::TaskResult& result) {
 }
 
 std::optional<wire::TaskResult> result_of(const ResultRecord& record) {
-  if (record.crc != crc_of(record) || record.end > static_cast<std::uint8_t>(wire::TaskEnd::garbled))
+  if (record.crc != crc_of(record) || record.end > static_cast<std::uint8_t>(wire::TaskEnd::no_space))
     return std::nullopt;
   const bool files = record.has_files != 0;
   return wire::TaskResult{record.index,     files ? 1 : record.count,  record.order,   static_cast<wire::TaskEnd>(record.end),

@@ -13,6 +13,7 @@ namespace gridctl::agent {
 namespace {
 constexpr std::size_t k_memory_bytes_max = 256 * 1024;  // of one task's output that is not in its file yet
 constexpr std::size_t k_output_copy_bytes = 256 * 1024;
+constexpr std::size_t k_last_lines_bytes = 8 * 1024;  // in which a program says why it failed
 }  // namespace
 
 os::Path output_piece(const os::Path& run, std::uint64_t number) { return run / ("out." + std::to_string(number)); }
@@ -33,6 +34,11 @@ void TaskOutput::add(std::string_view bytes, std::uint64_t bytes_max, const os::
     dropped_ += bytes_.size();
   }
   bytes_.clear();
+}
+
+bool TaskOutput::tells_of_a_full_disk() const {
+  const std::string_view end = std::string_view(bytes_).substr(bytes_.size() - std::min(bytes_.size(), k_last_lines_bytes));
+  return end.find("No space left on device") != end.npos || end.find("Disk quota exceeded") != end.npos;
 }
 
 // The controller removes pieces that it has.

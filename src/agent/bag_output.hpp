@@ -25,6 +25,8 @@ class TaskOutput {
   void add(std::string_view bytes, std::uint64_t bytes_max, const os::Path& folder);
   [[nodiscard]] std::uint64_t size() const { return spilled_ + bytes_.size(); }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+  // Whether the last lines, as far as they are in memory, tell of a full disk.
+  [[nodiscard]] bool tells_of_a_full_disk() const;
 
  private:
   friend class OutputWriter;

@@ -124,6 +124,8 @@ bool TaskWorker::take_end(pid_t pid) {
   if (slot == slots_.end()) return false;
   wire::TaskResult result = (*slot)->finish(spec_.output_bytes_max, plan_.run, clock_);
   if (result.end == wire::TaskEnd::ended && was_out_of_memory(result)) result.end = wire::TaskEnd::oom;
+  const TaskOutput& said = spec_.split ? (*slot)->errors() : (*slot)->output();
+  if (result.end == wire::TaskEnd::ended && !result.succeeded() && said.tells_of_a_full_disk()) result.end = wire::TaskEnd::no_space;
   TaskOutput files;
   if (files_.wanted()) files_.pack(*folder_of((*slot)->task()), k_files_bytes_max, plan_.run, files);
   keep((*slot)->output(), spec_.split ? &(*slot)->errors() : nullptr, result, files_.wanted() ? &files : nullptr);

@@ -16,6 +16,7 @@ constexpr std::size_t k_ranges_named = 20;
 void Bag::apply(const Record& record) {
   std::visit(Overload{[this](const Begun& one) {
                         retries_ = one.retries;
+                        raises_ = one.raises;
                         if (one.tasks > k_tasks_most || one.tasks <= phases_.size()) return;
                         waiting_.add({phases_.size(), one.tasks - phases_.size()});
                         phases_.resize(one.tasks, Phase::open);
@@ -24,20 +25,33 @@ void Bag::apply(const Record& record) {
                         Holder& holder = workers_[one.worker];
                         holder.host = one.host;
                         holder.attempt = one.attempt;
-                      },
-                      [this](const Resumed&) {
-                        for (Index index = 0; counts_.failed > 0 && index < phases_.size(); ++index) {
-                          if (phases_[index] != Phase::failed) continue;
-                          phases_[index] = Phase::open;
-                          if (!is_held(index)) waiting_.add({index, 1});
-                        }
-                        counts_.failed = 0;
-                        for (const auto& [index, trouble] : troubles_)
-                          if (again_.erase(index) > 0) waiting_.add({index, 1});
-                        troubles_.clear();
+                        holder.level = one.level;
                       },
                       [this](const auto& one) { take(one); }},
              record);
+}
+
+void Bag::take(const Resumed&) {
+  for (Index index = 0; counts_.failed > 0 && index < phases_.size(); ++index)
+    if (phases_[index] == Phase::failed) {
+      phases_[index] = Phase::open;
+      if (!is_held(index)) waiting_.add({index, 1});
+    }
+  counts_.failed = 0;
+  for (const Index index : again_) waiting_.add({index, 1});
+  for (const auto& [level, tasks] : hungry_)
+    for (const Range& range : tasks.list()) waiting_.add(range);
+  again_.clear();
+  hungry_.clear();
+  troubles_.clear();
+  cap_.reset();
+}
+
+std::uint64_t Bag::waiting(std::uint64_t level) const {
+  std::uint64_t count = waiting_.count() + again_.size();
+  for (const auto& [needed, tasks] : hungry_)
+    if (needed <= level) count += tasks.count();
+  return count;
 }
 
 const Holder* Bag::find(const Worker& worker) const {
@@ -73,9 +87,26 @@ std::uint64_t Bag::open_workers() const {
 void Bag::give_back(Range range) {
   for (Index index = range.first; index < range.end(); ++index)
     if (index < phases_.size() && phases_[index] == Phase::open && !is_held(index) && !again_.contains(index)) {
-      if (troubles_.contains(index)) again_.insert(index);
-      else waiting_.add({index, 1});
+      const auto trouble = troubles_.find(index);
+      if (trouble == troubles_.end()) waiting_.add({index, 1});
+      else if (trouble->second.level > 0) hungry_[trouble->second.level].add({index, 1});
+      else again_.insert(index);
     }
+}
+
+void Bag::no_longer_waits(Range range) {
+  waiting_.erase(range);
+  again_.erase(again_.lower_bound(range.first), again_.lower_bound(range.end()));
+  for (auto& [level, tasks] : hungry_) tasks.erase(range);
+  std::erase_if(hungry_, [](const auto& one) { return one.second.empty(); });
+}
+
+void Bag::give_up(Index index, Holder* holder) {
+  phases_[index] = Phase::failed;
+  ++counts_.failed;
+  if (const auto trouble = troubles_.find(index); trouble != troubles_.end()) trouble->second.hosts.insert(trouble->second.last_host);
+  if (holder != nullptr) ++holder->failed;
+  no_longer_waits({index, 1});
 }
 
 void Bag::take(const Ordered& record) {
@@ -86,8 +117,7 @@ void Bag::take(const Ordered& record) {
   for (const Range& range : record.ranges) {
     holder.orders.push_back({record.kind, range.first, range.count, {}, 0});
     if (record.kind == wire::OrderKind::grant) {
-      waiting_.erase(range);
-      again_.erase(again_.lower_bound(range.first), again_.lower_bound(range.end()));
+      no_longer_waits(range);
       holder.held.add(range);
     } else if (record.kind == wire::OrderKind::revoke) {
       holder.held.erase(range);
@@ -179,8 +209,7 @@ void Bag::succeeded(Index index, Holder& holder) {
   phases_[index] = Phase::done;
   ++counts_.done;
   ++holder.done;
-  waiting_.erase({index, 1});
-  again_.erase(index);
+  no_longer_waits({index, 1});
   const auto trouble = troubles_.find(index);
   if (trouble == troubles_.end()) return;
   for (auto& [worker, other] : workers_)
@@ -192,17 +221,20 @@ void Bag::failed(Index index, Holder& holder, const wire::TaskResult& result, bo
   if (phases_[index] != Phase::open) return;
   Trouble& trouble = troubles_[index];
   ++trouble.tries;
-  trouble.hosts.insert(holder.host);
   trouble.last = result;
   trouble.last_host = holder.host;
   trouble.died = died;
+  if (raises_ && (result.end == wire::TaskEnd::oom || result.end == wire::TaskEnd::no_space)) {
+    ++trouble.ran_out;
+    trouble.level = std::max(trouble.level, holder.level + 1);
+    if (cap_ && trouble.level >= *cap_) return give_up(index, &holder);
+    ++counts_.retries;
+    return give_back({index, 1});
+  }
+  trouble.hosts.insert(holder.host);
   const bool tried_enough = trouble.hosts.size() > 1 || retries_ == 0 || !may_wait_for_another_host(trouble);
-  if (trouble.tries > retries_ && tried_enough) {
-    phases_[index] = Phase::failed;
-    ++counts_.failed;
-    ++holder.failed;
-    waiting_.erase({index, 1});
-    again_.erase(index);
+  if (trouble.tries - trouble.ran_out > retries_ && tried_enough) {
+    give_up(index, &holder);
   } else {
     ++counts_.retries;
     give_back({index, 1});
@@ -227,6 +259,15 @@ void Bag::take(const Rebased& record) {
   const std::vector<Range> lost = holder.held.list();
   holder.held = {};
   for (const Range& range : lost) give_back(range);
+}
+
+void Bag::take(const Capped& record) {
+  cap_ = record.level;
+  std::vector<Range> hopeless;
+  for (auto at = hungry_.lower_bound(record.level); at != hungry_.end(); ++at)
+    for (const Range& range : at->second.list()) hopeless.push_back(range);
+  for (const Range& range : hopeless)
+    for (Index index = range.first; index < range.end(); ++index) give_up(index, nullptr);
 }
 
 std::string end_in_words(const Bag& bag) {

@@ -29,6 +29,8 @@ struct Progress {
 // A task that failed so far.
 struct Trouble {
   std::uint64_t tries = 0;
+  std::uint64_t ran_out = 0;  // of these, those that ended for want of memory or disk, and are tried again with more
+  std::uint64_t level = 0;    // of the workers that may have it
   std::set<std::string> hosts;
   wire::TaskResult last;
   std::string last_host;
@@ -38,6 +40,7 @@ struct Trouble {
 struct Holder {
   std::string host;
   std::uint64_t attempt = 0;
+  std::uint64_t level = 0;  // as Joined has it
   bool open = true;
   Ranges held;  // given to it, no result yet
   std::uint64_t orders_from = 0;        // number of the first of:
@@ -63,7 +66,10 @@ class Bag {
   [[nodiscard]] Progress progress() const;
   [[nodiscard]] bool is_done(Index index) const { return index < phases_.size() && phases_[index] == Phase::done; }
   [[nodiscard]] bool has_failed(Index index) const { return index < phases_.size() && phases_[index] == Phase::failed; }
-  [[nodiscard]] std::uint64_t waiting() const { return waiting_.count() + again_.size(); }
+  // Tasks that nobody holds, and that a worker of this level may have.
+  [[nodiscard]] std::uint64_t waiting(std::uint64_t level = UINT64_MAX) const;
+  // Tasks that nobody holds and that ran out of what workers below a level have, by that level.
+  [[nodiscard]] const std::map<std::uint64_t, Ranges>& hungry() const { return hungry_; }
   [[nodiscard]] const std::map<Worker, Holder>& workers() const { return workers_; }
   [[nodiscard]] const Holder* find(const Worker& worker) const;
   [[nodiscard]] const std::map<Index, Trouble>& troubles() const { return troubles_; }
@@ -90,11 +96,15 @@ class Bag {
   void take_late(const wire::TaskResult& result);
   void take(const Closed& record);
   void take(const Rebased& record);
+  void take(const Capped& record);
+  void take(const Resumed& record);
   void succeeded(Index index, Holder& holder);
   void failed(Index index, Holder& holder, const wire::TaskResult& result, bool died);
   void give_back(Range range);  // what nobody holds waits again
+  void no_longer_waits(Range range);
+  void give_up(Index index, Holder* holder);
   [[nodiscard]] bool is_held(Index index) const;
-  [[nodiscard]] Ranges undone(const Ranges& held) const;
+  [[nodiscard]] Ranges undone(const Ranges& held, std::uint64_t level) const;
   [[nodiscard]] bool is_held_twice(Index index) const;
   [[nodiscard]] bool fits_elsewhere(const Trouble& trouble) const;
   [[nodiscard]] bool may_wait_for_another_host(const Trouble& trouble) const;
@@ -102,9 +112,12 @@ class Bag {
   [[nodiscard]] std::uint64_t held_twice() const;
 
   std::uint64_t retries_ = 1;
+  bool raises_ = false;
+  std::optional<std::uint64_t> cap_;  // as Capped has it
   std::vector<Phase> phases_;
   Ranges waiting_;          // nobody holds them, and they have not failed
   std::set<Index> again_;   // nobody holds them, and they have failed
+  std::map<std::uint64_t, Ranges> hungry_;  // nobody holds them, and they need a worker of this level; never empty ranges
   std::map<Worker, Holder> workers_;
   std::map<Index, Trouble> troubles_;
   Progress counts_;

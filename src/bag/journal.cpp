@@ -58,6 +58,8 @@ class Reader {
     if (count > text_.size()) bad_ = true;
     return bad_ ? 0 : count;
   }
+  // A number that older records do not have.
+  std::uint64_t added() { return text_.empty() ? 0 : number(); }
   [[nodiscard]] bool done() const { return !bad_ && text_.empty(); }
 
  private:
@@ -78,8 +80,8 @@ class Reader {
   bool bad_ = false;
 };
 
-enum class Kind : std::uint8_t { begun, joined, ordered, told, closed, resumed, rebased };
-static_assert(std::variant_size_v<Record> == static_cast<std::size_t>(Kind::rebased) + 1);
+enum class Kind : std::uint8_t { begun, joined, ordered, told, closed, resumed, rebased, capped };
+static_assert(std::variant_size_v<Record> == static_cast<std::size_t>(Kind::capped) + 1);
 
 void put(std::string& out, const Worker& worker) {
   put(out, worker.number);
@@ -121,7 +123,7 @@ void put(std::string& out, const wire::TaskResult& one, const wire::TaskResult& 
 void read_result(Reader& in, const wire::TaskResult& before, wire::TaskResult& one) {
   const std::uint64_t flags = in.number();
   one.end = static_cast<wire::TaskEnd>(std::min<std::uint64_t>(flags >> k_end_shift & k_end_mask,
-                                                               static_cast<std::uint64_t>(wire::TaskEnd::garbled)));
+                                                               static_cast<std::uint64_t>(wire::TaskEnd::no_space)));
   one.index = before.index + static_cast<std::uint64_t>(in.signed_number());
   one.order = before.order + static_cast<std::uint64_t>(in.signed_number());
   one.began.ms = before.began.ms + in.signed_number();
@@ -146,12 +148,14 @@ struct Writer {
   void operator()(const Begun& record) {
     put(out, record.tasks);
     put(out, record.retries);
+    if (record.raises) put(out, 1);
   }
   void operator()(const Joined& record) {
     put(out, record.worker);
     put(out, record.attempt);
     put(out, record.host.size());
     out += record.host;
+    if (record.level > 0) put(out, record.level);
   }
   void operator()(const Ordered& record) {
     put(out, record.worker);
@@ -186,17 +190,21 @@ struct Writer {
     put(out, record.orders);
     put(out, record.results);
   }
+  void operator()(const Capped& record) { put(out, record.level); }
 };
 
 Record read(Kind kind, Reader& in) {
   switch (kind) {
     case Kind::begun: {
-      const std::uint64_t tasks = in.number();
-      return Begun{tasks, in.number()};
+      Begun record{in.number(), 1};
+      record.retries = in.number();
+      record.raises = in.added() != 0;
+      return record;
     }
     case Kind::joined: {
       Joined record{worker_of(in), in.number(), {}};
       record.host = in.text();
+      record.level = in.added();
       return record;
     }
     case Kind::ordered: {
@@ -230,6 +238,7 @@ Record read(Kind kind, Reader& in) {
       record.results = in.number();
       return record;
     }
+    case Kind::capped: return Capped{in.number()};
   }
   return Resumed{};
 }

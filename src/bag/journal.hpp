@@ -31,12 +31,14 @@ struct Worker {
 struct Begun {  // first record, and again when tasks were added
   std::uint64_t tasks = 0;
   std::uint64_t retries = 1;  // of a task that failed, or whose worker died of it
+  bool raises = false;        // a task that runs out of memory or disk is tried again by a worker that has more
   bool operator==(const Begun&) const = default;
 };
 struct Joined {
   Worker worker;
   std::uint64_t attempt = 0;  // of its job: names the files of its output
   std::string host;
+  std::uint64_t level = 0;  // how often what its tasks may use was multiplied
   bool operator==(const Joined&) const = default;
 };
 // Orders that may be sent once this is durable: one for each range, with numbers that count from 0 over all of the worker.
@@ -68,7 +70,11 @@ struct Rebased {
   std::uint64_t orders = 0, results = 0;
   bool operator==(const Rebased&) const = default;
 };
-using Record = std::variant<Begun, Joined, Ordered, Told, Closed, Resumed, Rebased>;
+struct Capped {  // no host has what a worker of this level needs: tasks that need it have failed
+  std::uint64_t level = 0;
+  bool operator==(const Capped&) const = default;
+};
+using Record = std::variant<Begun, Joined, Ordered, Told, Closed, Resumed, Rebased, Capped>;
 
 [[nodiscard]] std::string encode(const Record& record);  // framed
 

@@ -24,7 +24,7 @@ constexpr double k_steal_least_s = 1;          // of waiting that it must save
 
 bool Bag::fits_elsewhere(const Trouble& trouble) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& one) {
-    return one.second.open && !one.second.is_shunned() && !trouble.hosts.contains(one.second.host);
+    return one.second.open && !one.second.is_shunned() && one.second.level >= trouble.level && !trouble.hosts.contains(one.second.host);
   });
 }
 
@@ -33,14 +33,15 @@ bool Holder::is_shunned() const { return unstarted >= k_unstarted_most || failed
 // A task that failed on one host says little of the task: another host is to try it, now or when there is one, as long as
 // there is other work. Where many fail, nothing waits, for then it is not the host.
 bool Bag::may_wait_for_another_host(const Trouble& trouble) const {
+  if (trouble.level > 0) return false;  // few workers may have it
   return fits_elsewhere(trouble) || (!waiting_.empty() && again_.size() < k_again_most);
 }
 
 std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const {
   const Holder* holder = find(worker);
-  const std::uint64_t left = waiting();
-  if (holder == nullptr || !holder->open || left == 0) return std::nullopt;
-  if (holder->is_shunned()) return std::nullopt;
+  if (holder == nullptr || !holder->open || holder->is_shunned()) return std::nullopt;
+  const std::uint64_t left = waiting(holder->level);
+  if (left == 0) return std::nullopt;
   const std::uint64_t slots = static_cast<std::uint64_t>(std::max(pace.slots, 1));
   std::uint64_t wanted = k_first * slots;
   if (pace.task_s > 0)
@@ -53,6 +54,11 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   if (held >= wanted || (held > slots && wanted - held < wanted / 4)) return std::nullopt;
   std::uint64_t need = wanted - held;
   Ordered order{worker, wire::OrderKind::grant, {}, holder->next_order()};
+  for (auto tasks = hungry_.begin(); tasks != hungry_.end() && tasks->first <= holder->level; ++tasks)
+    for (const Range& range : tasks->second.head(need)) {
+      order.ranges.push_back(range);
+      need -= range.count;
+    }
   for (const Index index : again_) {
     if (need == 0) break;
     const auto trouble = troubles_.find(index);
@@ -67,18 +73,21 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   return order;
 }
 
-// Without the tasks that are done, or have failed for good, by another worker.
-Ranges Bag::undone(const Ranges& held) const {
+// Without the tasks that are done, or have failed for good, by another worker, and those that need more than a worker of
+// this level has.
+Ranges Bag::undone(const Ranges& held, std::uint64_t level) const {
   Ranges left = held;
   for (const Range& range : held.list())
     for (Index index = range.first; index < range.end(); ++index)
-      if (index >= phases_.size() || phases_[index] != Phase::open) left.erase({index, 1});
+      if (const auto trouble = troubles_.find(index); index >= phases_.size() || phases_[index] != Phase::open ||
+                                                      (trouble != troubles_.end() && trouble->second.level > level))
+        left.erase({index, 1});
   return left;
 }
 
 std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, Pace>& paces) const {
   const Holder* mine = find(idle);
-  if (mine == nullptr || !mine->open || !mine->held.empty() || waiting() > 0) return std::nullopt;
+  if (mine == nullptr || !mine->open || !mine->held.empty() || waiting(mine->level) > 0) return std::nullopt;
   if (mine->is_shunned()) return std::nullopt;
   const auto pace_of = [&](const Worker& worker) {
     const auto found = paces.find(worker);
@@ -90,7 +99,7 @@ std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, 
   double longest = k_steal_least_s;
   for (const auto& [worker, holder] : workers_) {
     if (!holder.open || holder.held.empty() || worker == idle) continue;
-    const Ranges held = undone(holder.held);
+    const Ranges held = undone(holder.held, mine->level);
     if (held.empty()) continue;
     const double theirs_s = pace_of(worker);
     const bool alone = held.count() == 1;  // it runs

@@ -146,6 +146,18 @@ Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
   return items;
 }
 
+// `retry: {memory: x2, disk: x1.5}`
+Result<void> read_raise(const Fields& tasks, const job::Resources& resources, job::Tasks& into) {
+  const Node* node = tasks.find("retry");
+  if (node == nullptr) return {};
+  TRY_ASSIGN(const Fields fields, Fields::open(tasks.source(), *node, "tasks.retry", {"memory", "disk"}));
+  TRY(fields.value("memory", into.raise.memory, parse_raise));
+  TRY(fields.value("disk", into.raise.disk, parse_raise));
+  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "goes with resources.memory, which is multiplied");
+  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "goes with resources.disk, which is multiplied");
+  return {};
+}
+
 // `mode: stream` and what goes with it.
 Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
   bool stream = false;
@@ -181,6 +193,13 @@ Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t 
     if (ends) begun = items.texts.size();
   }
   return items;
+}
+
+Result<double> parse_raise(std::string_view text) {
+  if (text.starts_with('x')) text.remove_prefix(1);
+  else if (text.ends_with('x')) text.remove_suffix(1);
+  const Result<double> factor = parse_decimal(text, {job::k_raise_min, job::k_raise_max});
+  return factor ? factor : make_error(Code::usage, "a factor from x1.1 to x16");
 }
 
 Result<ArraySpec> parse_array(std::string_view text) {
@@ -246,7 +265,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
   } else if (node->kind == Node::Kind::map) {
     TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *node, "tasks",
                                                  {"count", "from", "chunk", "matrix", "array", "retries", "timeout", "max_parallel",
-                                                  "max_fails", "stdin", "folder", "mode", "window", "json"}));
+                                                  "max_fails", "stdin", "folder", "mode", "window", "json", "retry"}));
     TRY_ASSIGN(items, read_items(fields, context));
     if (fields.find("array") != nullptr) {
       ArraySpec array;
@@ -267,6 +286,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     TRY(fields.text("stdin", tasks.stdin_from));
     TRY(fields.boolean("folder", tasks.folder));
     TRY(read_stream(fields, tasks));
+    TRY(read_raise(fields, job.spec.resources, tasks));
   } else {
     int count = 0;
     TRY(root.integer("tasks", 1, job::k_tasks_max, count));

@@ -32,6 +32,9 @@ inline constexpr const char* k_array_count_name = "SLURM_ARRAY_TASK_COUNT";  // 
 // Takes the place of an array that the job has.
 [[nodiscard]] Result<void> set_array(const ArraySpec& array, ParsedJob& job);
 
+// "x2": how many times more a task gets that ran out. Errors say what was expected.
+[[nodiscard]] Result<double> parse_raise(std::string_view text);
+
 [[nodiscard]] std::string resolve_beside(const std::string& path, const std::string& base);
 
 }  // namespace gridctl::config

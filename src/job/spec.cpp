@@ -111,12 +111,17 @@ void fields(R& r, Of<R, Deadline>& m) {
 }
 
 template <class R>
+void fields(R& r, Of<R, Raise>& m) {
+  r("memory", m.memory)("disk", m.disk)("memory_bytes", m.memory_bytes)("disk_bytes", m.disk_bytes)("level", m.level);
+}
+
+template <class R>
 void fields(R& r, Of<R, Tasks>& m) {
   r.word_or("items", m.items, item_form_name, scan(item_form_name, ItemForm::columns), ItemForm::none);
   r("array_first", m.array_first)("array_step", m.array_step)("render", m.render)("retries", m.retries);
   r("timeout_ms", m.timeout)("max_parallel", m.max_parallel).null_or("max_fails", m.max_fails);
   r("stdin", m.stdin_from)("folder", m.folder)("finally", m.finally_run);
-  r("stream_window", m.stream_window)("stream_json", m.stream_json)("split", m.split)("outputs", m.outputs);
+  r("stream_window", m.stream_window)("stream_json", m.stream_json)("split", m.split)("outputs", m.outputs).unless("raise", m.raise, Raise{});
 }
 
 template <class R>

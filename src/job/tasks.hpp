@@ -25,6 +25,17 @@ enum class ItemForm : std::uint8_t {
 };
 [[nodiscard]] std::string_view item_form_name(ItemForm form);  // "text"
 
+// A task that runs out of memory or disk is tried again by a worker that has so many times more: its level says how often
+// that was done.
+struct Raise {
+  double memory = 0, disk = 0;                         // factors, k_raise_min..k_raise_max; 0: as much as before
+  std::uint64_t memory_bytes = 0, disk_bytes = 0;      // of `resources` at level 0, when the level is not 0
+  std::uint64_t level = 0;                             // of this worker
+  [[nodiscard]] bool any() const { return memory > 0 || disk > 0; }
+  bool operator==(const Raise&) const = default;
+};
+inline constexpr double k_raise_min = 1.1, k_raise_max = 16;
+
 struct Tasks {
   ItemForm items = ItemForm::none;  // the texts lie beside the job, one for each task
   std::int64_t array_first = 0;     // SLURM_ARRAY_TASK_ID of task 0
@@ -40,6 +51,7 @@ struct Tasks {
   int stream_window = 0;           // > 0: the command stays up, and has so many items at once; 1..k_stream_window_max
   bool stream_json = false;        // items and answers of a stream carry "id"
   std::vector<std::string> outputs{};  // patterns of the files that each task leaves
+  Raise raise{};
   std::string finally_run{};       // run once when all tasks are done; shell text
   bool operator==(const Tasks&) const = default;
 };

@@ -14,8 +14,8 @@ constexpr std::uint64_t k_output_max = 1ull << 50;  // bytes
 constexpr Names<BagItems, BagItems::columns> k_items{"text", "variables", "columns"};
 constexpr Names<BagMode, BagMode::stream> k_modes{"tasks", "stream"};
 constexpr Names<OrderKind, OrderKind::finish> k_orders{"grant", "revoke", "finish"};
-constexpr Names<TaskEnd, TaskEnd::garbled> k_ends{"ended",   "timeout",   "oom",    "stopped",
-                                                  "revoked", "unstarted", "garbled"};
+constexpr Names<TaskEnd, TaskEnd::no_space> k_ends{"ended",   "timeout",   "oom",    "stopped",
+                                                   "revoked", "unstarted", "garbled", "no_space"};
 }  // namespace
 
 std::string_view bag_items_name(BagItems items) { return k_items(items); }
@@ -25,7 +25,7 @@ Result<BagMode> parse_bag_mode(std::string_view name) { return scan(bag_mode_nam
 std::string_view order_kind_name(OrderKind kind) { return k_orders(kind); }
 Result<OrderKind> parse_order_kind(std::string_view name) { return scan(order_kind_name, OrderKind::finish)(name); }
 std::string_view task_end_name(TaskEnd end) { return k_ends(end); }
-Result<TaskEnd> parse_task_end(std::string_view name) { return scan(task_end_name, TaskEnd::garbled)(name); }
+Result<TaskEnd> parse_task_end(std::string_view name) { return scan(task_end_name, TaskEnd::no_space)(name); }
 
 template <class R>
 void fields(R& r, Of<R, BagSpec>& m) {

@@ -52,6 +52,7 @@ enum class TaskEnd : std::uint8_t {
   revoked,    // it was never begun: an order, or the worker's orderly stop
   unstarted,  // this host could not start it
   garbled,    // stream: its program ended well, and had not answered it
+  no_space,   // it failed, and said that the disk is full
 };
 struct TaskResult {
   std::uint64_t index = 0, count = 1;  // more than one only with revoked

@@ -8,6 +8,8 @@ import unittest
 
 import grid
 
+IMAGE = "localhost/busybox:1"
+
 
 def setUpModule():
     global the_grid, laptop
@@ -289,6 +291,37 @@ class Bags(grid.Case):
             the_grid.start(where)
         self.assertEqual(job.show()["bag"]["done"], 30)
         self.assertEqual(self.pulled(job, "moved"), {"count.txt": "30\n"})
+
+    def kinds(self, job):
+        return [one["kind"] for one in job.events()]
+
+    def test_a_task_that_runs_out_of_memory_is_tried_again_with_more(self):
+        """The kernel kills it in its container; a worker of its own has more, or the job itself where there is room for one only."""
+        the_grid.start_docker(1)  # whose control groups limit memory everywhere
+        laptop = the_grid.laptop("docker")
+        self.addCleanup(laptop.close)
+        laptop.register(1, None, "docker")
+        for name, limits in (("hungry", {}), ("alone", {"max_parallel": 1})):
+            run = "case $GRIDCTL_TASK_INDEX in 3) dd if=/dev/zero of=/dev/null bs=100M count=1 && echo fed;; *) echo done;; esac"
+            job = laptop.submit({"name": name, "image": IMAGE, "run": run, "resources": {"cpus": 1, "memory": "64MB"},
+                                 "tasks": {"count": 6, "retries": 0, "retry": {"memory": "x2"}, **limits}})
+            told = self.done(job, deadline=120)
+            self.assertEqual((told["done"], told["failed"]), (6, 0))
+            self.assertIn("fed", job.logs("--task", "3"))
+            self.assertIn("tried_with_more", self.kinds(job))
+            the_grid.wait_clean()
+
+    def test_a_task_for_which_no_host_has_enough_fails_and_is_named(self):
+        free = min(int(the_grid.enter(host, "df -Pk /tmp | awk 'END {print $4}'")) >> 20 for host in the_grid.hosts)  # GiB
+        job = laptop.submit(bag("full", "test $GRIDCTL_TASK_INDEX != 1 || { echo 'tar: No space left on device' >&2; exit 2; }",
+                                {"count": 4, "retries": 0, "retry": {"disk": "x2"}}, resources={"cpus": 1, "disk": max(free * 2 // 3, 1)}))
+        told = self.done(job, "FAILED", deadline=120)
+        self.assertEqual((told["done"], [one["task"] for one in told["failures"]]), (3, [1]))
+        self.assertEqual(told["failures"][0]["end"], "no_space")
+        self.assertGreater(told["failures"][0]["tries"], 1)
+        self.assertIn("no_host_has_more", self.kinds(job))
+        laptop.run("job", "resume", job.id)
+        self.done(job, "FAILED", deadline=120)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/concerns/bag_finally.hpp"
+#include "control/concerns/bag_more.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/bag_link.hpp"
 #include "control/follow/bag_run.hpp"
@@ -30,6 +31,7 @@ constexpr Duration k_first_results = std::chrono::milliseconds{250};  // of the 
 constexpr std::uint64_t k_burst_most = 8;                           // workers that are made at once
 constexpr std::size_t k_worker_name_max = 63;
 constexpr int k_workers_failed_max = 3;
+constexpr Duration k_feed_pause = std::chrono::seconds{1};          // between two looks at hungry tasks
 constexpr Duration k_ask_pause = std::chrono::seconds{5};           // for room that nobody told of
 
 std::uint32_t number_of(const TrackedJob& job) {
@@ -39,8 +41,7 @@ std::uint32_t number_of(const TrackedJob& job) {
 }
 
 // It spends the leader's budget, and ends with it.
-job::Spec worker_spec(const TrackedJob& leader, std::uint32_t number) {
-  job::Spec spec = leader.spec();
+job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
   const std::string ending = "-w" + std::to_string(number);
   spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;
   spec.twin_of = leader.id();
@@ -98,7 +99,7 @@ class BagConcern : public Concern {
     if (number_of(asking) == 1) return std::nullopt;
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
-    return bag.waiting() == 0 ? std::optional(Held{"no task is left for another worker"}) : std::nullopt;
+    return bag.waiting(asking.spec().tasks->raise.level) == 0 ? std::optional(Held{"no task is left for another worker"}) : std::nullopt;
   }
 
   void tick(BootTime now) override {
@@ -123,7 +124,7 @@ class BagConcern : public Concern {
     std::uint32_t next = 2;         // number of the next worker
     int failed_workers = 0;
     std::uint64_t no_room_at = 0;   // Fleet::capacity() when no host had room for one more
-    BootTime ask_again{};
+    BootTime ask_again{}, feed_at{};
     std::string trouble;            // why it cannot be opened, for people
     std::optional<BootTime> try_again{};
     std::optional<BootTime> began{};  // since when its first worker runs
@@ -177,8 +178,13 @@ class BagConcern : public Concern {
     judge_last_step(controls_, leader, live.run->bag());
     if (live.run->bag().progress().over() || is_too_bad(leader, live)) return end(leader, live);
     live.over.reset();
-    if (works_on_tasks(leader)) grow(leader, live, now);
-    else back_to_tasks(controls_, leader);
+    if (!works_on_tasks(leader)) return back_to_tasks(controls_, leader);
+    if (now >= live.feed_at) {
+      live.feed_at = now + k_feed_pause;
+      feed_hungry(controls_, leader, live.members, *live.run, live.failed_workers < k_workers_failed_max ? workers_most(leader) : 0,
+                  [&](job::Spec spec) { make(leader, live, std::move(spec)); });
+    }
+    grow(leader, live, now);
   }
 
   // Attempts that run get a seat; those that have ended are asked for what they still have.
@@ -189,7 +195,7 @@ class BagConcern : public Concern {
     const bool running = job.in<job::Running>() != nullptr && works_on_tasks(job);
     if (running && !job.unsure && !seats.contains({number, attempt->epoch.value}) &&
         !is_closed(live, {number, attempt->epoch.value})) {
-      live.run->join({number, attempt->epoch.value}, job.id(), *attempt);
+      live.run->join({number, attempt->epoch.value}, job.id(), *attempt, job.spec().tasks->raise.level);
       live.run->give({number, attempt->epoch.value});
     }
     if (job.in<job::Launching>() != nullptr) (void)line_to(attempt->lead().host);  // ready when it runs
@@ -205,7 +211,7 @@ class BagConcern : public Concern {
         former.epoch = end.epoch;
         former.members.resize(1);
         former.members.front().host = end.host;
-        live.run->join(worker, job.id(), former);
+        live.run->join(worker, job.id(), former, 0);
       }
     for (auto& [worker, seat] : seats) {
       if (worker.number != number || (attempt != nullptr && attempt->epoch.value == worker.epoch && job.in<job::Collecting>() == nullptr))
@@ -306,48 +312,40 @@ class BagConcern : public Concern {
   void grow(const TrackedJob& leader, Live& live, BootTime now) {
     if (leader.in<job::Running>() == nullptr || leader.unsure || live.failed_workers >= k_workers_failed_max) return;
     if (!live.began) live.began = now;
-    int workers = 1;
-    std::uint64_t starting = 0;  // they will take tasks that wait
+    std::uint64_t workers = 1, starting = 0;  // they will take tasks that wait
     for (const std::string& id : live.members) {
       const TrackedJob* job = std::as_const(controls_.book).find({id});
       if (job == &leader || (job != nullptr && job->in<job::Done>() != nullptr)) continue;
-      if (job != nullptr && job->in<job::Waiting>() != nullptr) return;
+      if (job != nullptr && job->in<job::Waiting>() != nullptr && job->spec().tasks->raise.level == 0) return;
       ++workers;
       if (job == nullptr || job->in<job::Running>() == nullptr) ++starting;  // the book may not know it yet
     }
     double slowest = 0;
     for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
     if (slowest == 0 && now - *live.began < k_first_results) return;
-    const std::uint64_t left = live.run->bag().waiting();
+    const std::uint64_t left = live.run->bag().waiting(0);
     const std::uint64_t waiting = left - std::min(left, starting);
-    const int parallel = leader.spec().tasks->max_parallel;
-    const int most = parallel > 0 ? parallel : job::k_bag_workers_max;
-    std::uint64_t more = std::min({waiting, k_burst_most, static_cast<std::uint64_t>(std::max(most - workers, 0))});
+    const std::uint64_t most = workers_most(leader);
+    std::uint64_t more = std::min({waiting, k_burst_most, most - std::min(most, workers)});
     if (slowest > 0) more = std::min(more, static_cast<std::uint64_t>(static_cast<double>(waiting) * slowest / k_worth_s));
     if (more == 0 || (live.no_room_at == controls_.fleet.capacity() && now < live.ask_again)) return;
-    const std::uint64_t room = room_for(leader, more);
+    const std::uint64_t room = room_for(controls_, leader, more);
     if (room < more) {
       live.no_room_at = controls_.fleet.capacity();
       live.ask_again = now + k_ask_pause;
     }
-    for (std::uint64_t i = 0; i < room; ++i)
-      if (const Result<void> made = make(leader, live); !made) return report(made.error(), "while making a worker");
+    for (std::uint64_t i = 0; i < room; ++i) make(leader, live, job::at_level(leader.spec(), 0));
   }
 
-  // The number of further workers that find a place now, up to so many.
-  [[nodiscard]] std::uint64_t room_for(const TrackedJob& leader, std::uint64_t most) {
-    Question question = controls_.placement.question(leader);
-    for (std::uint64_t count = 0; count < most; ++count) {
-      const auto placed = controls_.placement.decide(leader, question).placement;
-      if (!placed) return count;
-      const auto host = std::find_if(question.hosts.begin(), question.hosts.end(),
-                                     [&](const sched::HostFacts& facts) { return facts.name == placed->host; });
-      if (host != question.hosts.end()) sched::take_away(*host, placed->gpu_uuids, placed->cpus, placed->memory_bytes);
-    }
-    return most;
+  static std::uint64_t workers_most(const TrackedJob& leader) {
+    const int parallel = leader.spec().tasks->max_parallel;
+    return static_cast<std::uint64_t>(parallel > 0 ? parallel : job::k_bag_workers_max);
   }
 
-  Result<void> make(const TrackedJob& leader, Live& live) {
+  void make(const TrackedJob& leader, Live& live, job::Spec spec) {
+    if (const Result<void> made = try_to_make(leader, live, std::move(spec)); !made) report(made.error(), "while making a worker");
+  }
+  Result<void> try_to_make(const TrackedJob& leader, Live& live, job::Spec spec) {
     while (true) {
       const Result<registry::Job> row = controls_.world.records.job(registry::twin_id(leader.id(), static_cast<int>(live.next)));
       if (!row && row.error().code == Code::not_found) break;
@@ -361,7 +359,7 @@ class BagConcern : public Concern {
       TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(leader.id(), leader.spec().secrets));
       TRY(controls_.world.folders.keep_secrets(id, secrets));
     }
-    TRY(controls_.world.records.submit(id, worker_spec(leader, live.next), controls_.world.clock.wall(), inputs));
+    TRY(controls_.world.records.submit(id, worker_spec(leader, std::move(spec), live.next), controls_.world.clock.wall(), inputs));
     ++live.next;
     live.members.insert(id.value);
     controls_.book.refresh_soon();

@@ -58,12 +58,16 @@ bool may_pass(Code code) { return code == Code::io || code == Code::no_space || 
 
 }  // namespace
 
-void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std::string> workers, const bag::Bag& bag,
-                     std::string text) {
+void end_workers(const Controls& controls, const TrackedJob& leader, std::set<std::string> workers, const std::string& text) {
   for (const std::string& id : workers)
     if (const TrackedJob* worker = controls.book.find({id});
         worker != nullptr && worker != &leader && worker->goes_on() && !worker->unsure)
       controls.book.apply(worker->id(), job::LimitReached{std::string(k_limit_leader), leader.row.name + ": " + text, Duration::zero()});
+}
+
+void begin_last_step(const Controls& controls, TrackedJob& leader, const std::set<std::string>& workers, const bag::Bag& bag,
+                     std::string text) {
+  end_workers(controls, leader, workers, text);
   if (!is_waiting(controls, leader) || controls.attempts.is_under_way(leader.id(), k_gather_work)) return;
   const Result<std::vector<registry::Input>> inputs = controls.world.records.inputs(leader.id());
   if (!inputs) return report(inputs.error(), "while reading what a bag brings along");
@@ -72,6 +76,7 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std:
     if (input.role == "workdir") below = input.root;
   const bag::Progress now = bag.progress();
   const auto shape = [now, list = bag::to_text(bag.failed().list(), k_failed_named)](job::Spec& spec) {
+    spec = job::at_level(std::move(spec), 0);
     spec.envs[job::k_tasks_done_name] = std::to_string(now.done);
     spec.envs[job::k_tasks_failed_name] = std::to_string(now.failed);
     spec.envs[job::k_tasks_failed_list_name] = list;
@@ -94,8 +99,11 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std:
 }
 
 void back_to_tasks(const Controls& controls, TrackedJob& leader) {
-  if (!is_waiting(controls, leader)) return;
-  change(controls, leader, [](job::Spec& spec) { spec = job::without_last_step(std::move(spec)); }, std::nullopt);
+  reshape(controls, leader, [](job::Spec& spec) { spec = job::without_last_step(std::move(spec)); });
+}
+
+void reshape(const Controls& controls, TrackedJob& leader, const std::function<void(job::Spec&)>& shape) {
+  if (is_waiting(controls, leader)) change(controls, leader, shape, std::nullopt);
 }
 
 void end_bag(const Controls& controls, TrackedJob& leader, const job::TwinSucceeded& end) {

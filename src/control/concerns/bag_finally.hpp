@@ -4,6 +4,7 @@
 // changes only while the job waits: so no attempt is in doubt about what it runs, whenever a daemon dies.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -18,8 +19,12 @@ namespace gridctl::control {
 
 // One step on the way from the tasks to the last step, or back to the tasks when some are left again. To be called until
 // works_on_tasks() has changed. `workers`: ids of the leader's workers; `text`: how the tasks ended.
-void begin_last_step(const Controls& controls, TrackedJob& leader, std::set<std::string> workers, const bag::Bag& bag,
+void begin_last_step(const Controls& controls, TrackedJob& leader, const std::set<std::string>& workers, const bag::Bag& bag,
                      std::string text);
+// Ends them before the bag does; the leader is none of them.
+void end_workers(const Controls& controls, const TrackedJob& leader, std::set<std::string> workers, const std::string& text);
+// One step on the way to another specification of the job, which then gets a place again.
+void reshape(const Controls& controls, TrackedJob& leader, const std::function<void(job::Spec&)>& shape);
 // The bag ends as its tasks did, unless tasks were added meanwhile.
 void end_bag(const Controls& controls, TrackedJob& leader, const job::TwinSucceeded& end);
 // Where its attempt has ended, and its files are being fetched: the job will end as the tasks did, if it succeeded, and

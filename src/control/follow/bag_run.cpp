@@ -52,7 +52,7 @@ Result<void> BagRun::add_tasks(const TrackedJob& leader) {
     items_ = std::move(items);
     item_ends_ = std::move(ends);
   }
-  if (grows) add(bag::Begun{tasks, static_cast<std::uint64_t>(leader.spec().tasks->retries)});
+  if (grows) add(bag::Begun{tasks, static_cast<std::uint64_t>(leader.spec().tasks->retries), leader.spec().tasks->raise.any()});
   return {};
 }
 
@@ -66,10 +66,10 @@ void BagRun::add(const bag::Record& record) {
   unsaved_ += bag::encode(record);
 }
 
-void BagRun::join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt) {
+void BagRun::join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt, std::uint64_t level) {
   Seat seat{job, attempt.lead().host};
   if (const bag::Holder* known = bag_.find(worker); known == nullptr) {
-    add(bag::Joined{worker, attempt.number.value, attempt.lead().host.value});
+    add(bag::Joined{worker, attempt.number.value, attempt.lead().host.value, level});
     seat.seen = 0;
   } else {
     seat.orders = known->next_order();

@@ -47,7 +47,7 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   void add(const bag::Record& record);
   // Adds the tasks that the job has and the journal lacks. Their items are there before the job names them.
   [[nodiscard]] Result<void> add_tasks(const TrackedJob& leader);
-  void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt);
+  void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt, std::uint64_t level);
   // Closes the workers of which no job knows any more: a daemon before us has seen their end, and did not come to write it
   // down.
   void close_forgotten(const JobBook& book);

@@ -81,6 +81,64 @@ TEST_F(ABag, TriesAFailedTaskOnAnotherHostAndThenIsolatesIt) {
   EXPECT_TRUE(bag.is_done(1));
 }
 
+wire::TaskResult out_of_memory(Index index, std::uint64_t order) {
+  wire::TaskResult one = ended(index, order, 137);
+  one.end = wire::TaskEnd::oom;
+  return one;
+}
+
+TEST_F(ABag, GivesATaskThatRanOutOfMemoryOnlyToAWorkerThatHasMore) {
+  begin(4);
+  bag.apply(Begun{4, 0, true});
+  grant(k_ada, {0, 2});
+  tell(k_ada, {out_of_memory(0, 0), ended(1, 0)});
+  EXPECT_FALSE(bag.has_failed(0)) << "no retry is used up";
+  EXPECT_EQ(bag.waiting(), 3);
+  EXPECT_EQ(bag.waiting(0), 2);
+  grant(k_bob, {2, 2});
+  EXPECT_FALSE(bag.share(k_bob, {})) << "it has no more than ada";
+  EXPECT_EQ(bag.hungry().at(1).list(), (std::vector<Range>{{0, 1}}));
+  bag.apply(Joined{k_cyd, 1, "ada", 1});
+  const auto more = bag.share(k_cyd, {});
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->ranges, (std::vector<Range>{{0, 1}}));
+  bag.apply(*more);
+  EXPECT_TRUE(bag.hungry().empty());
+  tell(k_cyd, {out_of_memory(0, 0)});
+  EXPECT_FALSE(bag.share(k_cyd, {}));
+  EXPECT_EQ(bag.hungry().begin()->first, 2);
+  bag.apply(Capped{2});
+  EXPECT_TRUE(bag.has_failed(0));
+  EXPECT_EQ(bag.troubles().at(0).tries, 2);
+  EXPECT_EQ(bag.troubles().at(0).hosts, (std::set<std::string>{"ada"}));
+  bag.apply(Resumed{});
+  EXPECT_EQ(bag.waiting(0), 1);
+}
+
+TEST_F(ABag, StealsNothingFromAWorkerThatNeedsWhatItHas) {
+  begin(8);
+  bag.apply(Begun{8, 1, true});
+  bag.apply(Joined{k_cyd, 1, "cyd", 1});
+  grant(k_ada, {0, 8});
+  std::vector<wire::TaskResult> all;
+  for (Index index = 0; index < 8; ++index) all.push_back(index < 4 ? out_of_memory(index, 0) : ended(index, 0));
+  tell(k_ada, all);
+  grant(k_cyd, {0, 4});
+  EXPECT_FALSE(bag.steal(k_bob, {{k_cyd, {.task_s = 60}}, {k_bob, {.task_s = 1}}}));
+  bag.apply(Joined{{4, 4}, 1, "dan", 1});
+  EXPECT_TRUE(bag.steal({4, 4}, {{k_cyd, {.task_s = 60}}}));
+}
+
+TEST_F(ABag, FailsATaskThatRunsOutOfMemoryWhereNothingElseWasSaid) {
+  begin(1);
+  bag.apply(Begun{1, 0});
+  bag.apply(Closed{k_bob, {}});
+  grant(k_ada, {0, 1});
+  tell(k_ada, {out_of_memory(0, 0)});
+  EXPECT_TRUE(bag.troubles().contains(0));
+  EXPECT_TRUE(bag.hungry().empty());
+}
+
 TEST_F(ABag, BlamesWhatRanWhenAWorkerDied) {
   begin(4);
   grant(k_ada, {0, 4});
@@ -200,13 +258,16 @@ TEST(Bag, LosesNothingAndCountsNothingTwice) {
     std::mt19937 draw(seed);
     Bag bag;
     const std::uint64_t tasks = 1 + draw() % 200;
-    bag.apply(Begun{tasks});
+    bag.apply(Begun{tasks, 1, true});
     std::vector<Worker> alive;
     std::uint32_t workers = 0;
     std::map<Worker, std::vector<std::pair<Index, std::uint64_t>>> queue;  // held there, by order
     std::map<Worker, std::uint64_t> orders;
     std::map<Worker, Pace> paces;
     const auto give = [&](const Ordered& order) {
+      for (const Range& range : order.ranges)
+        for (auto one = bag.troubles().lower_bound(range.first); one != bag.troubles().end() && one->first < range.end(); ++one)
+          ASSERT_TRUE(order.kind != wire::OrderKind::grant || one->second.level <= bag.find(order.worker)->level);
       bag.apply(order);
       for (const Range& range : order.ranges) {
         const std::uint64_t number = orders[order.worker]++;
@@ -217,7 +278,7 @@ TEST(Bag, LosesNothingAndCountsNothingTwice) {
     for (int step = 0; step < 20'000 && !bag.progress().over(); ++step) {
       if (alive.size() < 2 || (alive.size() < 4 && draw() % 10 == 0)) {
         alive.push_back({++workers, workers});
-        bag.apply(Joined{alive.back(), 1, "host" + std::to_string(draw() % 3)});
+        bag.apply(Joined{alive.back(), 1, "host" + std::to_string(draw() % 3), bag.hungry().empty() ? draw() % 3 / 2 : bag.hungry().begin()->first});
         paces[alive.back()] = {.task_s = (draw() % 50 + 1) / 10.0};
       }
       const Worker worker = alive[draw() % alive.size()];
@@ -240,7 +301,9 @@ TEST(Bag, LosesNothingAndCountsNothingTwice) {
           if (queue[worker].empty()) break;
           const std::uint64_t before = bag.progress().done;
           const bool was = bag.is_done(index);
-          bag.apply(Told{worker, bag.find(worker)->results, {ended(index, number, draw() % 20 == 0 ? 1 : 0)}});
+          // Every fifth task needs a worker of level 1, every tenth one of level 2.
+          const std::uint64_t level = bag.find(worker)->level, needs = index % 10 == 0 ? 2 : index % 5 == 0 ? 1 : 0;
+          bag.apply(Told{worker, bag.find(worker)->results, {level < needs ? out_of_memory(index, number) : ended(index, number, draw() % 20 == 0 ? 1 : 0)}});
           ASSERT_LE(bag.progress().done, before + (was ? 0 : 1));
           queue[worker].erase(queue[worker].begin());
         }

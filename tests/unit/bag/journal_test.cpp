@@ -41,7 +41,10 @@ std::vector<Record> some_records() {
           Closed{{1, 7}, {3, 4}},
           Resumed{},
           Rebased{{1, 7}, 5, 6},
-          Begun{300}};
+          Begun{300},
+          Joined{{2, 8}, 1, "bob", 2},
+          Capped{2},
+          Begun{400, 1, true}};
 }
 
 std::vector<Record> read_all(std::string_view file, Scan* how = nullptr) {

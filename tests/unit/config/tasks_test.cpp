@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/text.hpp"
+#include "job/last_step.hpp"
 #include "unit/config/job_context.hpp"
 
 namespace gridctl::config {
@@ -132,6 +133,21 @@ TEST_F(TasksKey, TakesAnArrayAsSbatchDoes) {
   EXPECT_EQ(job->spec.tasks->retries, 2);
   EXPECT_THAT(refusal("tasks: {array: 5-1}\n"), HasSubstr("key 'tasks.array': expected indices"));
   EXPECT_THAT(refusal("tasks: {array: 0-3, count: 4}\n"), HasSubstr("expected one of count, from, matrix and array"));
+}
+
+TEST_F(TasksKey, TakesFactorsOfWhatATaskIsTriedAgainWith) {
+  const auto job = read("tasks: {count: 2, retry: {memory: x2, disk: 1.5x}}\nresources: {memory: 1, disk: 2}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.tasks->raise.memory, 2);
+  EXPECT_EQ(job->spec.tasks->raise.disk, 1.5);
+  const job::Spec twice = job::at_level(job->spec, 2);
+  EXPECT_EQ(twice.resources.memory_bytes, 4ull << 30);
+  EXPECT_EQ(job::at_level(twice, 1).resources.disk_bytes, 3ull << 30);
+  EXPECT_EQ(job::at_level(twice, 0).resources, job->spec.resources);
+  EXPECT_THAT(refusal("tasks: {count: 2, retry: {memory: x2}}\n"), HasSubstr("goes with resources.memory"));
+  EXPECT_THAT(refusal("tasks: {count: 2, retry: {disk: x2}}\nresources: {memory: 1}\n"), HasSubstr("goes with resources.disk"));
+  for (const char* wrong : {"x1", "x17", "twice", "-2", "[2]"})
+    EXPECT_THAT(refusal("tasks: {count: 2, retry: {memory: " + std::string(wrong) + "}}\nresources: {memory: 1}\n"), HasSubstr("a factor from x1.1 to x16")) << wrong;
 }
 
 TEST_F(TasksKey, TellsTheJobsOfSkyPilotTheirRank) {
