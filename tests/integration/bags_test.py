@@ -301,6 +301,9 @@ class Bags(grid.Case):
         laptop = the_grid.laptop("docker")
         self.addCleanup(laptop.close)
         laptop.register(1, None, "docker")
+        # The host's report may be of before its start.
+        grid.wait_until("docker to be seen", 120, lambda: laptop.run("provider", "check", "h1", check=False).code == 0 and
+                        laptop.run("job", "submit", "--dry-run", "--image", IMAGE, "--", "true", check=False).code == 0)
         for name, limits in (("hungry", {}), ("alone", {"max_parallel": 1})):
             run = "case $GRIDCTL_TASK_INDEX in 3) dd if=/dev/zero of=/dev/null bs=100M count=1 && echo fed;; *) echo done;; esac"
             job = laptop.submit({"name": name, "image": IMAGE, "run": run, "resources": {"cpus": 1, "memory": "64MB"},
