@@ -114,7 +114,8 @@ Result<config::ParsedJob> with_arguments(config::ParsedJob job, const Parsed& pa
 Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string> known_providers, std::string& typed) {
   const bool from_file = !parsed.positionals.empty();
   const bool is_typed = from_file && parsed.positionals[0] == "-";
-  if (is_typed && parsed.has_command)
+  const bool is_yaml = from_file && (parsed.positionals[0].ends_with(".yaml") || parsed.positionals[0].ends_with(".yml"));
+  if ((is_typed || is_yaml) && parsed.has_command)
     return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
   if (!from_file && !parsed.has_command)
     return make_error(Code::usage, "'gridctl job submit' needs FILE.yaml, or a command after --",
