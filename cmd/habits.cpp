@@ -169,7 +169,7 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
     words.erase(words.begin());
   }
   if (const auto script = os::read_file(words[0], k_script_read_max); script && script->find("\n#SBATCH") != std::string::npos)
-    return make_error(Code::usage, "what a batch script is given stands after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
+    return make_error(Code::usage, "the arguments of a batch script stand after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
   return make_error(Code::usage, "a command to run stands after --", line + " -- " + joined(words, 0));
 }
 

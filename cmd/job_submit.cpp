@@ -74,7 +74,7 @@ constexpr Option k_options[] = {
     {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
     {"retry-memory", 0, "FACTOR", "with --array, --each and --memory, try a task that ran out of memory again with so many times more (x2)"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
-     "this one, if the command names a file in it", Completion::directory},
+     "the current one if the command names a file in it", Completion::directory},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
     {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},

@@ -96,7 +96,7 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
     const bool proven = its && its->relay == token.relay && its->relay_key == token.relay_key;
     if (other.id() == token.id && its && its->secret == token.secret) continue;
     if (other.id() == token.id)
-      return make_error(Code::refused, "the token has the id of another invitation, and not its secret: one of them is forged",
+      return make_error(Code::refused, "the token has the id of another invitation but not its secret: one of the two is forged",
                         "gridctl lend status");
     if (!terms || terms->controller != token.controller) continue;
     if (!proven)
@@ -109,8 +109,8 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
   std::error_code failed;
   const os::Path jobs = lend::agent_home() / "jobs" / token.controller.value;
   if (all.empty() && !os::exists(lend::guest_file(token.controller)) && os::exists(jobs) && !std::filesystem::is_empty(jobs, failed))
-    return make_error(Code::refused, "that gridctl runs jobs on this machine already, which it reaches by itself: " + jobs.string(),
-                      "gridctl provider ls   # there: the machine needs no invitation");
+    return make_error(Code::refused, "the gridctl that made this token already runs jobs on this machine, over a connection of its own: " + jobs.string(),
+                      "mv " + shell_quote(jobs.string()) + " " + shell_quote(jobs.string() + ".old") + "   # only if it no longer does; then join again");
   return all;
 }
 
@@ -122,7 +122,7 @@ void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& ter
   terms = *before;
   terms.controller = invited.controller;
   terms.who = invited.who;
-  context.note("the limits of your earlier invitation stay: hours " + hours_text(terms) + ", egress " +
+  context.note("your limits from the earlier invitation still apply: hours " + hours_text(terms) + ", egress " +
                std::string(wire::egress_name(terms.egress)) + (terms.is_paused(context.now()) ? ", paused" : ""));
 }
 
@@ -131,7 +131,7 @@ Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& l
   TRY(lent.take_jobs_of(token.controller));
   for (const lend::Lent& other : earlier) {
     (void)os::remove_tree(other.folder());
-    lent.log("takes the place of an earlier invitation of " + token.who, clock);
+    lent.log("replaces an earlier invitation from " + token.who, clock);
   }
   lent.log("lent to " + token.who + " as " + token.name, clock);
   return {};
@@ -167,8 +167,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<lend::Lent> earlier, earlier_ones(token));
   for (const lend::Lent& other : earlier)
     if (const auto its = other.token())
-      context.note("this takes the place of the invitation of " + sanitize(its->who) + " (as " + sanitize(its->name) +
-                   "), with the jobs that run under it");
+      context.note("this invitation replaces the one from " + sanitize(its->who) + " (as " + sanitize(its->name) +
+                   ") and takes over the jobs that run under it");
   const bool was_there = os::exists(lent.folder());
   TRY_ASSIGN(const os::Path agent, own_agent(context, token.controller, deadline));
   TRY(lent.make(lend::encode(token), token, agent));

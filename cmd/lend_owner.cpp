@@ -94,12 +94,12 @@ std::string ran(std::int64_t ms) {
   return ms < 0 ? "" : ", for " + format_duration(std::chrono::seconds{ms / 1000});
 }
 
-// "your GPU came back 12 times: 0.7 s in the middle, 1.1 s at worst"; empty: it never had to.
+// "your GPU was given back 12 times: median 700ms, worst 1.1s"; empty: never.
 std::string returns_text(std::vector<std::chrono::milliseconds> all) {
   if (all.empty()) return "";
   std::ranges::sort(all);
-  return "your GPU came back " + std::to_string(all.size()) + (all.size() == 1 ? " time: " : " times: ") +
-         format_duration(all[all.size() / 2]) + " in the middle, " + format_duration(all.back()) + " at worst";
+  return "your GPU was given back " + std::to_string(all.size()) + (all.size() == 1 ? " time: median " : " times: median ") +
+         format_duration(all[all.size() / 2]) + ", worst " + format_duration(all.back());
 }
 
 Result<int> status(Context& context, const Parsed&) {

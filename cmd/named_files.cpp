@@ -50,17 +50,16 @@ Result<void> send_what_is_named(Context& context, const Parsed& parsed, job::Spe
   const std::string name = failed ? "" : named_in(here, parsed.command);
   if (name.empty()) return {};
   const auto too_much = [&](const std::string& why) {
-    return make_error(Code::usage, sanitize(name) + " is a file of this machine, and " + why +
-                                       ": -w DIR sends a directory, -w . this one, and -w '' none");
+    return make_error(Code::usage, sanitize(name) + " is a file on this machine, and this directory " + why +
+                                       ": -w . sends it, -w DIR another one, and -w '' none");
   };
-  if (here == os::home_directory() || here == here.root_path()) return too_much("this directory is too much to send unasked");
+  if (here == os::home_directory() || here == here.root_path()) return too_much("is not one to send unasked");
   spec.workdir = here.string();
   TRY_ASSIGN(const std::vector<control::InputListing> sent, control::list_inputs(spec));
   for (const control::InputListing& one : sent)
     if (one.role == "workdir" && (one.bytes > k_sent_unasked_max || one.files > k_files_unasked_max))
-      return too_much("this directory, " + std::to_string(one.files) + " files of " + format_size(one.bytes) +
-                      ", is too much to send unasked");
-  context.note("this directory is sent with the job, for " + sanitize(name) + " is in it; -w DIR sends another, -w '' none");
+      return too_much("is too large to send unasked (" + std::to_string(one.files) + " files, " + format_size(one.bytes) + ")");
+  context.note("sending this directory with the job, because it contains " + sanitize(name) + "; -w DIR sends another one, -w '' none");
   return {};
 }
 

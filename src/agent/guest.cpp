@@ -72,7 +72,7 @@ Result<void> Guest::check_open() const {
 Result<void> Guest::check_jobs(const os::Path& home, const ControllerId& controller) const {
   const Result<std::string> id = os::read_file(home / wire::k_guests_folder / controller.value, k_terms_max);
   if (id && trim(*id) == file_.parent_path().filename().native()) return {};
-  return refused("the jobs of that controller on this machine are not those of this invitation; its owner joins again: "
+  return refused("that controller's jobs on this machine belong to another invitation, or to none; its owner has to join again: "
                  "gridctl provider join TOKEN");
 }
 

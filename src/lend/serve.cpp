@@ -124,12 +124,12 @@ class Guest {
   // `jobs` still hold a GPU that `program` uses. The time until none does is kept, from the first sign of the program.
   void hear_taken(int jobs, const std::string& program, BootTime asked) {
     if (!std::exchange(reclaimed_, true)) {
-      lent_.log(program + ", a program of the owner's, uses a GPU; jobs that leave it: " + std::to_string(jobs), clock_);
+      lent_.log("the owner's program " + program + " uses a GPU; jobs that end for it: " + std::to_string(jobs), clock_);
       if (jobs > 0) leaving_since_ = asked < opened_until_ ? opened_at_ : asked;
     } else if (jobs == 0 && leaving_since_) {
       const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.boot() - *std::exchange(leaving_since_, {}));
       lent_.returned(took);
-      lent_.log("no job is on the GPU any more, after " + format_duration(took), clock_);
+      lent_.log("no job uses the GPU any more, after " + format_duration(took), clock_);
     }
   }
 

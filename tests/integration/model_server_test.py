@@ -131,7 +131,9 @@ class ModelServer(grid.Case):
             time.sleep(6)
             host, cut = self.lose(job, 0)
             wait_until("its successor", 120, lambda: job.events("replica_stands_in"), job.evidence)
-            time.sleep(45)
+            wait_until("a ready replica elsewhere", 240, lambda: any(
+                one["ready"] and one["provider"] != f"h{host}" for one in self.show(job)["replicas"]), job.evidence)
+            time.sleep(3)
         asking.tell("one model server, a power cut")
         answered = [began + took - cut for began, took, how, _ in asking.went if how == "answered" and began > cut + 1]
         figure("from the power cut to the next answer", f"{min(answered):.1f} s")
