@@ -31,6 +31,7 @@ constexpr Duration k_terms_look = std::chrono::seconds{2};         // at the GPU
 constexpr Duration k_openers_look = std::chrono::milliseconds{100};  // at programs that open a GPU, while jobs hold some
 constexpr Duration k_opened_look = std::chrono::milliseconds{200};   // by the vendor's tool after one has: it takes a while
 constexpr Duration k_opened_for = std::chrono::seconds{4};           // until it counts as a user
+constexpr Duration k_opened_rest = std::chrono::seconds{10};         // then it is asked as before, unless it found one
 constexpr Duration k_agent_wait = std::chrono::seconds{10};
 constexpr std::string_view k_hours_grace_ms = "30000", k_reclaim_grace_ms = "10000";  // for programs to save
 constexpr std::chrono::milliseconds k_reclaimed_for = std::chrono::minutes{1};        // from the last look that saw one
@@ -67,9 +68,12 @@ class Guest {
   }
   [[nodiscard]] BootTime next() const { return next_; }
   [[nodiscard]] bool holds_gpus() const { return holds_gpus_; }
+  // Processes of a job open what they like: for nothing, the tool is not asked again and again.
   void gpu_opened() {
+    if (clock_.boot() < quiet_until_) return;
     opened_at_ = next_look_ = clock_.boot();
     opened_until_ = opened_at_ + k_opened_for;
+    quiet_until_ = opened_until_ + k_opened_rest;
   }
 
  private:
@@ -123,6 +127,7 @@ class Guest {
 
   // `jobs` still hold a GPU that `program` uses. The time until none does is kept, from the first sign of the program.
   void hear_taken(int jobs, const std::string& program, BootTime asked) {
+    quiet_until_ = {};
     if (!std::exchange(reclaimed_, true)) {
       lent_.log("the owner's program " + program + " uses a GPU; jobs that end for it: " + std::to_string(jobs), clock_);
       if (jobs > 0) leaving_since_ = asked < opened_until_ ? opened_at_ : asked;
@@ -208,7 +213,7 @@ class Guest {
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{};
+  BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{}, quiet_until_{};
   std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
   bool reclaimed_ = false, holds_gpus_ = false, paused_ = false;
   std::string state_;
