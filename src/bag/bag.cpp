@@ -233,7 +233,8 @@ void Bag::failed(Index index, Holder& holder, const wire::TaskResult& result, bo
   }
   trouble.hosts.insert(holder.host);
   const bool tried_enough = trouble.hosts.size() > 1 || retries_ == 0 || !may_wait_for_another_host(trouble);
-  if (trouble.tries - trouble.ran_out > retries_ && tried_enough) {
+  // Where it also runs elsewhere, that run decides: a bag that has ended must not learn that its failed task is done.
+  if (trouble.tries - trouble.ran_out > retries_ && tried_enough && !is_held(index)) {
     give_up(index, &holder);
   } else {
     ++counts_.retries;

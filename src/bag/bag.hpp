@@ -57,6 +57,9 @@ struct Holder {
 struct Pace {
   double task_s = 0;  // of one task; 0: not known
   int slots = 1;
+  std::uint64_t seen = 0;  // results that it was learned from
+  // share.cpp: learns from results that came together.
+  void take(const std::vector<wire::TaskResult>& results);
 };
 
 class Bag {

@@ -20,7 +20,29 @@ constexpr int k_failed_here_most = 5;          // tasks that failed here and suc
 constexpr std::size_t k_again_most = 32;       // tasks that wait for another host than those on which they failed
 constexpr double k_slower = 1.5;               // times as long: then another worker is the better one
 constexpr double k_steal_least_s = 1;          // of waiting that it must save
+constexpr double k_task_least_s = 0.0005;      // what is measured as less is mostly the worker's own time
+constexpr double k_pace_weight = 0.3;          // of the newest results
+constexpr std::uint64_t k_warm_up = 16;        // results: the first ones tell of the start of a program, too
 }  // namespace
+
+// A program that stays up loads its model before its first answer: that one alone says nothing of the others, and is left
+// out as soon as there is another one. Blended in, it would keep the worker short of tasks for ten seconds.
+void Pace::take(const std::vector<wire::TaskResult>& results) {
+  double sum_s = 0, longest_s = 0;
+  std::uint64_t count = 0;
+  for (const wire::TaskResult& one : results)
+    if (one.end == wire::TaskEnd::ended) {
+      sum_s += one.ms / 1000.0;
+      longest_s = std::max(longest_s, one.ms / 1000.0);
+      ++count;
+    }
+  if (count == 0) return;
+  const bool is_first = seen < k_warm_up;
+  const double mean_s = is_first && count > 1 ? (sum_s - longest_s) / static_cast<double>(count - 1) : sum_s / static_cast<double>(count);
+  const double newest_s = std::max(mean_s, k_task_least_s);
+  task_s = is_first ? newest_s : task_s + k_pace_weight * (newest_s - task_s);
+  seen += count;
+}
 
 bool Bag::fits_elsewhere(const Trouble& trouble) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& one) {

@@ -28,6 +28,7 @@ constexpr Duration k_last_files = std::chrono::minutes{10};         // and where
 constexpr std::uint32_t k_output_piece = 512 * 1024;
 constexpr double k_worth_s = 2;                                     // of work that waits: for each worker more
 constexpr Duration k_first_results = std::chrono::milliseconds{250};  // of the first worker: they tell how long tasks take
+constexpr std::uint64_t k_many = 4000;                              // tasks that are worth another worker however short they are
 constexpr std::uint64_t k_burst_most = 8;                           // workers that are made at once
 constexpr std::size_t k_worker_name_max = 63;
 constexpr int k_workers_failed_max = 3;
@@ -322,8 +323,8 @@ class BagConcern : public Concern {
     }
     double slowest = 0;
     for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
-    if (slowest == 0 && now - *live.began < k_first_results) return;
     const std::uint64_t left = live.run->bag().waiting(0);
+    if (slowest == 0 && left < k_many && now - *live.began < k_first_results) return;
     const std::uint64_t waiting = left - std::min(left, starting);
     const std::uint64_t most = workers_most(leader);
     std::uint64_t more = std::min({waiting, k_burst_most, most - std::min(most, workers)});

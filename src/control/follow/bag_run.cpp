@@ -12,8 +12,6 @@ namespace {
 constexpr const char* k_journal_work = "bag-journal";
 constexpr std::size_t k_order_items_most = 512, k_order_bytes_most = 128 * 1024;
 constexpr std::size_t k_ask_bytes_most = 512 * 1024;  // of items in one request, which is less than a frame
-constexpr double k_task_least_s = 0.0005;             // what is measured as less is mostly the worker's own time
-constexpr double k_pace_weight = 0.3;                 // of the newest results
 // Tasks that others hold may be done already, and not be told yet: they are not taken from them sooner.
 constexpr Duration k_idle_before_steal = std::chrono::milliseconds{700};
 constexpr Duration k_write_pause = std::chrono::seconds{2};
@@ -116,15 +114,7 @@ void BagRun::count(const bag::Worker& worker, Seat& seat) {
   std::vector<wire::TaskResult>& held = seat.held->results;
   std::vector<wire::TaskResult> results(held.begin(), held.begin() + here);
   held.erase(held.begin(), held.begin() + here);
-  double sum_s = 0;
-  std::size_t count = 0;
-  for (const wire::TaskResult& one : results)
-    if (one.end == wire::TaskEnd::ended) sum_s += one.ms / 1000.0, ++count;
-  if (count > 0) {
-    const double mean = std::max(sum_s / static_cast<double>(count), k_task_least_s);
-    double& task_s = seat.pace.task_s;
-    task_s = task_s > 0 ? task_s + k_pace_weight * (mean - task_s) : mean;
-  }
+  seat.pace.take(results);
   add(bag::Told{worker, seat.held->results_from, std::move(results)});
   seat.held->results_from += static_cast<std::uint64_t>(here);
   seat.held_since = world_.clock.boot();

@@ -186,6 +186,38 @@ TEST_F(ABag, SharesShrinkTowardsTheEnd) {
   EXPECT_LE(slow->ranges.front().count, 2) << "what a worker holds nobody else can do";
 }
 
+TEST_F(ABag, APaceIsNotThatOfTheStartOfAProgram) {
+  const auto took = [](std::uint32_t ms) {
+    wire::TaskResult one;
+    one.ms = ms;
+    return one;
+  };
+  Pace pace;
+  pace.take({took(2500)});
+  EXPECT_DOUBLE_EQ(pace.task_s, 2.5) << "nothing else is known";
+  pace.take({took(1)});
+  EXPECT_DOUBLE_EQ(pace.task_s, 0.001);
+  Pace together;
+  together.take({took(2500), took(2)});
+  EXPECT_NEAR(together.task_s, 0.002, 1e-9);
+  for (int batch = 0; batch < 20; ++batch) together.take({took(2), took(2), took(2)});
+  together.take({took(40), took(40)});
+  EXPECT_GT(together.task_s, 0.01) << "later on the longest counts";
+  EXPECT_LT(together.task_s, 0.02) << "and one batch does not decide";
+}
+
+TEST_F(ABag, ATaskThatAlsoRunsElsewhereIsNotGivenUp) {
+  bag.apply(Begun{1, 0});
+  bag.apply(Joined{k_ada, 1, "ada"});
+  bag.apply(Joined{k_bob, 1, "bob"});
+  grant(k_ada, {0, 1});
+  grant(k_bob, {0, 1});
+  tell(k_ada, {ended(0, 0, 1)});
+  EXPECT_FALSE(bag.progress().over()) << "bob's run decides";
+  tell(k_bob, {ended(0, 0, 1)});
+  EXPECT_EQ(bag.progress().failed, 1);
+}
+
 TEST_F(ABag, WaitsForAnotherHostBeforeItGivesATaskUp) {
   bag.apply(Begun{4});
   bag.apply(Joined{k_ada, 1, "ada"});
