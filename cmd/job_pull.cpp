@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_files.hpp"
@@ -92,6 +94,46 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
                     hint);
 }
 
+// nullopt: there is nothing, and others may have something (`absent`).
+Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
+                                            const registry::Job& job, bool absent) {
+  TRY_ASSIGN(std::optional<registry::Results> known, registry.results(job.id));
+  bool looked = false;
+  if (const std::optional<Results> source = source_of(job, known, context.now())) {
+    Result<void> fetched = fetch(context, registry, job, *source, known);
+    if (!fetched && (!known || !known->root))
+      return std::move(fetched).error().with_context("while fetching the files from " + source->host.value);
+    if (!fetched)
+      context.note("warning: " + source->host.value + " did not answer; these files are from " +
+                   format_rfc3339(known->at) + ": " + sanitize(fetched.error().one_line()));
+    looked = fetched.has_value();
+  }
+  if ((!known || !known->root) && absent) return std::optional<store::Tree>();
+  if (!known || !known->root) return nothing(job, known, looked);
+  TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
+  TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
+  return std::optional(std::move(tree));
+}
+
+// The workers of a bag are jobs of their own, and each has left files on its host. Where two have left a file of one name,
+// it is that of the later worker.
+Result<store::Tree> with_workers(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
+                                 const registry::Job& job, const store::Tree& own) {
+  std::map<std::string, store::Entry> all;
+  for (const store::Entry& entry : own.entries) all[entry.path] = entry;
+  TRY_ASSIGN(const std::vector<registry::JobRow> workers, registry.twins(job.id));
+  for (const registry::JobRow& row : workers) {
+    TRY_ASSIGN(const registry::Job worker, registry.job(row.id));
+    Result<std::optional<store::Tree>> its = files_of(context, registry, chunks, worker, true);
+    if (!its) context.note("warning: files of worker " + worker.name + " are missing: " + sanitize(its.error().one_line()));
+    if (its && *its)
+      for (const store::Entry& entry : (*its)->entries) all[entry.path] = entry;
+  }
+  std::vector<store::Entry> entries;
+  for (auto& [path, entry] : all) entries.push_back(std::move(entry));
+  return store::make_tree(std::move(entries));
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry reading, context.open_for_reading());
   TRY_ASSIGN(const JobId id, reading.resolve(parsed.positionals[0]));
@@ -106,22 +148,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (tasks)
     return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks goes with a bag of tasks",
                       "gridctl help gridctl-job.5");
-  TRY_ASSIGN(std::optional<registry::Results> known, registry.results(id));
-  bool looked = false;
-  if (const std::optional<Results> source = source_of(job, known, context.now())) {
-    Result<void> fetched = fetch(context, registry, job, *source, known);
-    if (!fetched && (!known || !known->root))
-      return std::move(fetched).error().with_context("while fetching the files from " + source->host.value);
-    if (!fetched)
-      context.note("warning: " + source->host.value + " did not answer; these files are from " +
-                   format_rfc3339(known->at) + ": " + sanitize(fetched.error().one_line()));
-    looked = fetched.has_value();
-  }
-  if ((!known || !known->root) && of_tasks) return pull_task_files(context, job, tasks, directory);
-  if (!known || !known->root) return nothing(job, known, looked);
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
-  TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
-  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+  const bool of_workers = job.spec.tasks && job.spec.twin_of.value.empty() && !job::is_last_step(job.spec);
+  TRY_ASSIGN(std::optional<store::Tree> found, files_of(context, registry, chunks, job, of_tasks || of_workers));
+  if (!found && of_tasks) return pull_task_files(context, job, tasks, directory);
+  if (of_workers) {
+    TRY_ASSIGN(found, with_workers(context, registry, chunks, job, found.value_or(store::Tree{})));
+  }
+  const store::Tree& tree = *found;
+  if (tree.entries.empty()) {
+    TRY_ASSIGN(const std::optional<registry::Results> known, registry.results(id));
+    return nothing(job, known, false);
+  }
   TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl job pull " + id.value)
           .context("while copying the outputs to " + directory.string()));
   if (context.json)
@@ -145,7 +183,8 @@ const Command k_job_pull{.noun = "job",
                              "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
                              "Without 'outputs', the files that the program left in its working directory, outside "
                              "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
-                             "For a running job, you get what it has written so far. Of a bag, these are the files of the tasks that are done; "
+                             "For a running job, you get what it has written so far. Of a bag, these are the files of the tasks that are done, or, "
+                             "without 'outputs', what its workers left on their hosts; "
                              "where each task has a directory of its own, its number names it in DIR. Once 'finally' of the bag has begun, these are the "
                              "files that it makes; --tasks gets those of the tasks.",
                          .positionals = job_pull::k_positionals,

@@ -44,7 +44,7 @@ constexpr Example k_examples[] = {
     {"Submit it and return at once", "gridctl job submit -d train.yaml"},
     {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
     {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
-    {"Run a command for each file, as GNU parallel does", "ls *.wav | gridctl job submit -n asr --each -- whisper {}"},
+    {"Run a command for each file, as GNU parallel does", "ls *.wav | gridctl job submit -n asr --outputs '*.txt' --each -- whisper {}"},
     {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
 constexpr Option k_options[] = {
@@ -74,7 +74,9 @@ constexpr Option k_options[] = {
     {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
     {"retry-memory", 0, "FACTOR", "with --array, --each and --memory, try a task that ran out of memory again with so many times more (x2)"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
-     "the current one if the command names a file in it", Completion::directory},
+     "the current one if the command or an item names a file in it", Completion::directory},
+    {"outputs", 0, "PATTERN", "files to fetch that a command after -- writes to its working directory; of a bag, when each task ends",
+     "", Completion::nothing, "", true},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
     {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
@@ -133,6 +135,20 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   if (!from_file) return config::spec_from_command(parsed.command, context, parsed.value("workdir"));
   TRY_ASSIGN(typed, os::read_standard_input(k_job_file_max));
   return config::parse_job_file(typed, "standard input", context);
+}
+
+Result<void> apply_outputs(const Parsed& parsed, job::Spec& spec) {
+  if (!parsed.has("outputs")) return {};
+  if (!parsed.has_command) return make_error(Code::usage, "--outputs goes with a command after --; in a job file write outputs:");
+  if (spec.tasks && spec.tasks->stream_window > 0)
+    return make_error(Code::usage, "--outputs does not go with --stream: what a task leaves there is its answer");
+  for (const std::string& text : parsed.values("outputs")) {
+    Result<std::string> pattern = config::output_pattern(text);
+    if (!pattern) return make_error(Code::usage, "--outputs: " + pattern.error().message);
+    if (spec.tasks) spec.tasks->outputs.push_back(*std::move(pattern));
+    else spec.outputs.push_back({*std::move(pattern)});
+  }
+  return {};
 }
 
 // Job files come from anywhere; what they run, they run on hosts.
@@ -331,7 +347,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   std::string typed;
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names), typed));
   TRY(apply_bag_options(parsed, job));
-  TRY(send_what_is_named(context, parsed, job.spec));
+  TRY(apply_outputs(parsed, job.spec));
+  TRY(send_what_is_named(context, parsed, job.items, job.spec));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));

@@ -3,11 +3,13 @@
 
 #include "base/text.hpp"
 #include "control/follow/inputs.hpp"
+#include "job/task_template.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
 constexpr std::uint64_t k_sent_unasked_max = 1u << 30, k_files_unasked_max = 20'000;
+constexpr int k_items_looked_at = 1000;  // items are of one kind, as a rule
 
 bool is_below(const os::Path& path) {
   if (path.empty() || path.is_absolute()) return false;
@@ -41,16 +43,30 @@ std::string named_in(const os::Path& here, const std::vector<std::string>& comma
   }
   return "";
 }
+
+// The first item, or column of one, that is a file or a directory here.
+std::string named_by_items(const os::Path& here, std::string_view items) {
+  for (int looked = 0; !items.empty() && looked < k_items_looked_at; ++looked) {
+    const std::size_t end = std::min(items.find('\0'), items.size());
+    for (const std::string& column : split(items.substr(0, end), job::k_column_separator)) {
+      std::error_code ignored;
+      if (is_below(column) && column.find_first_not_of("./") != std::string::npos && std::filesystem::exists(here / column, ignored)) return column;
+    }
+    items.remove_prefix(std::min(end + 1, items.size()));
+  }
+  return "";
+}
 }  // namespace
 
-Result<void> send_what_is_named(Context& context, const Parsed& parsed, job::Spec& spec) {
+Result<void> send_what_is_named(Context& context, const Parsed& parsed, std::string_view items, job::Spec& spec) {
   if (!parsed.has_command || parsed.has("workdir") || !spec.workdir.empty()) return {};
   std::error_code failed;
   const os::Path here = std::filesystem::current_path(failed);
-  const std::string name = failed ? "" : named_in(here, parsed.command);
+  std::string name = failed ? "" : named_in(here, parsed.command);
+  if (!failed && name.empty()) name = named_by_items(here, items);
   if (name.empty()) return {};
   const auto too_much = [&](const std::string& why) {
-    return make_error(Code::usage, sanitize(name) + " is a file on this machine, and this directory " + why +
+    return make_error(Code::usage, sanitize(name) + " is on this machine, and this directory " + why +
                                        ": -w . sends it, -w DIR another one, and -w '' none");
   };
   if (here == os::home_directory() || here == here.root_path()) return too_much("is not one to send unasked");

@@ -177,6 +177,8 @@ Result<void> KeptWork::take(const AttemptDir& attempt, Duration at_least) {
   const Path kept = folder(attempt.controller(), attempt.job(), attempt.epoch());
   TRY(os::make_directories(kept));
   TRY(os::write_file_atomically(kept / "about", about_text(*place, life)));
+  // Somebody may have asked for them a moment ago, and fetches them next.
+  if (os::exists(place->manifest)) TRY(os::rename_path(place->manifest, kept / "results"));
   TRY(os::rename_path(place->work, kept / "work"));
   TRY_ASSIGN(const auto names, os::list_directory(all_));
   const std::string of_job = attempt.controller().value + "." + attempt.job().value + ".";

@@ -67,4 +67,8 @@ struct ParsedJob {
 [[nodiscard]] Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const Context& context,
                                                   const std::string& workdir = {});
 
+// An entry of outputs: a pattern of .gitignore that stays in the working directory, without "./". Errors are Code::usage
+// without a place.
+[[nodiscard]] Result<std::string> output_pattern(std::string_view text);
+
 }  // namespace gridctl::config

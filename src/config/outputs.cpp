@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
+#include "config/job_file.hpp"
 #include "config/job_parts.hpp"
 
 namespace gridctl::config {
@@ -8,20 +9,6 @@ namespace {
 using namespace std::chrono_literals;
 constexpr Duration k_sync_min = 10s, k_sync_max = 24h * 30;
 constexpr std::size_t k_outputs_max = 256;  // the agent takes no more
-
-// A pattern of .gitignore that stays in the working directory.
-Result<std::string> output_pattern(std::string_view text) {
-  if (text.starts_with("./")) text.remove_prefix(2);
-  if (text.empty() || text.size() > 1024) return make_error(Code::usage, "expected a path or pattern");
-  if (text.starts_with('~') || text.starts_with('$'))
-    return make_error(Code::usage, "'" + excerpt(std::string(text)) +
-                                       "' is not expanded here; outputs are relative to the working directory");
-  if (text.starts_with('/'))
-    return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' must be relative to the working directory");
-  for (const std::string& part : split(text, '/'))
-    if (part == "..") return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' leaves the working directory");
-  return std::string(text);
-}
 
 Result<job::Output> read_output(SourceFile& source, const Node& node, const std::string& path) {
   job::Output output;
@@ -48,6 +35,19 @@ Result<job::Output> read_output(SourceFile& source, const Node& node, const std:
   return output;
 }
 }  // namespace
+
+Result<std::string> output_pattern(std::string_view text) {
+  if (text.starts_with("./")) text.remove_prefix(2);
+  if (text.empty() || text.size() > 1024) return make_error(Code::usage, "expected a path or pattern");
+  if (text.starts_with('~') || text.starts_with('$'))
+    return make_error(Code::usage, "'" + excerpt(std::string(text)) +
+                                       "' is not expanded here; outputs are relative to the working directory");
+  if (text.starts_with('/'))
+    return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' must be relative to the working directory");
+  for (const std::string& part : split(text, '/'))
+    if (part == "..") return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' leaves the working directory");
+  return std::string(text);
+}
 
 Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into) {
   const Node* const value = root.find("outputs");

@@ -97,6 +97,33 @@ class Bags(grid.Case):
         self.assertEqual([seen[index][0] for index in range(len(words))], words)
         self.assertEqual(seen[4], ["dir/file.tar.gz", "dir/file.tar", "file.tar.gz"])
 
+    def files_of_each(self, name, *options):
+        """The files that a command has written next to those that its items name, by `job pull`."""
+        folder = tempfile.mkdtemp(dir=laptop.folder)
+        os.mkdir(os.path.join(folder, "in"))
+        for number in range(8):
+            with open(os.path.join(folder, "in", f"{number}.txt"), "w", encoding="utf-8") as file:
+                file.write("x" * number)
+        items = "".join(f"in/{number}.txt\n" for number in range(8))
+        run = laptop.run("job", "submit", "-d", "--json", "-n", name, *options, "--cpus", "1", "--each", "--", "sleep 0.6; wc -c < {} > {.}.size",
+                         stdin=items, cwd=folder)
+        job = grid.Job(laptop, run.json["job_id"])
+        told = self.done(job)
+        self.assertEqual(len(told["providers"]), 2, "both hosts have written some")
+        laptop.run("job", "pull", job.id, os.path.join(folder, "pulled"))
+        seen = []
+        for number in range(8):
+            with open(os.path.join(folder, "pulled", "in", f"{number}.size"), encoding="utf-8") as file:
+                seen.append(int(file.read()))
+        self.assertEqual(seen, list(range(8)))
+        self.assertEqual(len(os.listdir(os.path.join(folder, "pulled", "in"))), 8, "what was sent does not come back")
+
+    def test_files_that_items_name_are_sent_and_what_all_workers_left_is_pulled(self):
+        self.files_of_each("named")
+
+    def test_files_of_a_command_are_fetched_by_a_pattern(self):
+        self.files_of_each("fetched", "--outputs", "*.size")
+
     def test_results_stay_in_their_folder_whatever_the_items_are_called(self):
         items = ["..", ".", "../../above", "/etc/x", "a\\b", "x" * 3000, "x" * 2999 + "y", "tab\there", "-rf"]
         with tempfile.TemporaryDirectory() as folder:

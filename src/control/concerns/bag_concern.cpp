@@ -353,6 +353,9 @@ class BagConcern : public Concern {
       if (!row) return row.error();
       if (row->state == job::JobState::failed) ++live.failed_workers;
       ++live.next;
+      if (job::is_final(row->state) || !live.members.insert(row->id.value).second) continue;
+      controls_.book.refresh_soon();  // it was made, and we were not told: it is the one that is wanted now
+      return {};
     }
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     const JobId id = registry::twin_id(leader.id(), static_cast<int>(live.next));
