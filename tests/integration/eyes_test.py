@@ -149,6 +149,27 @@ class Eyes(grid.Case):
         self.assertEqual(shown["state"], "answering")
         self.assertEqual(job.state, "RUNNING")
 
+    def test_a_job_that_hangs_on_one_host_is_named_and_restarted_only_where_its_file_says_so(self):
+        self.tell(busy=90)
+        told = laptop.submit({"name": "told", "run": "echo begun; exec sleep 7777", "resources": {"cpus": 0.5, "accelerators": "1"},
+                              "recovery": {"hang_after": "30s"}})
+        spin = "python3 -c 'import time\nend = time.time() + 90\nwhile time.time() < end: pass'"
+        again = laptop.submit({"name": "again", "run": f'if [ "$GRIDCTL_ATTEMPT" = 1 ]; then {spin}; sleep 7777; fi; echo done',
+                               "resources": {"cpus": 0.5}, "constraints": {"query": "name=h2"},
+                               "recovery": {"hang_after": "30s", "hangs": "restart"}})
+        told.wait_state("RUNNING")
+        wait_until("a habit", 120, lambda: self.use(told) and len(self.use(told)["history_percent"]) >= 7, told.evidence)
+        self.assertEqual(told.events("hangs"), [])
+        self.tell(busy=0)
+        event = told.wait_event("hangs", deadline=120)
+        self.assertRegex(event["text"], r"no output, no checkpoint and idle GPUs for \d+s; GPUs are usually 90 % busy, on h1")
+        self.assertEqual(event["provider"], "h1")
+        self.assertRegex(told.events("stacks")[0]["text"], r"sleep 7777\s+state S")
+        again.wait_success(deadline=180)
+        self.assertEqual([attempt["number"] for attempt in again.attempts()], [1, 2])
+        self.assertEqual(len(again.events("hung")), 1)
+        self.assertEqual((told.state, len(told.attempts()), len(told.events("hangs"))), ("RUNNING", 1, 1))
+
     def test_top_shows_hosts_and_jobs_and_ends_with_q(self):
         self.tell(busy=64)
         job = self.submit("shown", BUSY, accelerators="1")

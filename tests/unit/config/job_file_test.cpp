@@ -310,6 +310,16 @@ TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {
   EXPECT_EQ(job.warnings.size(), 4u);
 }
 
+TEST(JobFile, RestartsALoneJobThatHangsOnlyWhenAsked) {
+  EXPECT_FALSE(parsed("run: x\n").spec.recovery.restart_one);
+  EXPECT_FALSE(parsed("run: x\nrecovery: {hangs: tell}\n").spec.recovery.restart_one);
+  const job::Spec spec = parsed("run: x\nrecovery: {hangs: restart, hang_after: 5m}\n").spec;
+  EXPECT_TRUE(spec.recovery.restart_one);
+  EXPECT_EQ(spec.recovery.hang_after, std::chrono::minutes{5});
+  EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
+  EXPECT_THAT(refusal("run: x\nrecovery: {hang_after: 1s}\n"), HasSubstr("hang_after"));
+}
+
 TEST(JobFile, DeclaresItsPorts) {
   const auto ports = [](const std::string& text) { return parsed(text + "\nrun: x").spec.envs["GRIDCTL_FORWARD_PORTS"]; };
   EXPECT_EQ(ports("ports: 8888"), "8888");
