@@ -239,10 +239,10 @@ const Command k_init{.noun = "init",
                          "Reads ~/.ssh/config, asks all its hosts side by side what they have, and registers those "
                          "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
                          "lost, and the job must continue on another. Then it prints what to type next.\n\n"
-                         "Of a host whose key your ssh does not know yet, the key is shown, and you are asked whether to "
-                         "trust it. Hosts that are registered already are left as they are, so the command can be "
-                         "repeated. Without a terminal nothing is asked, and such a host is left out: name hosts with "
-                         "--host, or take --all.",
+                         "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
+                         "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
+                         "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
+                         "use --all.",
                      .options = init::k_options,
                      .exit_codes = init::k_exits,
                      .waits = true,
