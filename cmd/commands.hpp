@@ -24,7 +24,7 @@ extern const Command k_config_ls, k_config_get, k_config_set;
 extern const Command k_key_show, k_key_export, k_key_import;
 extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_install, k_daemon_uninstall, k_daemon_run;
 extern const Command k_plan_train, k_plan_serve, k_plan_estimate;
-extern const Command k_sim, k_doctor, k_completions, k_version;
+extern const Command k_top, k_sim, k_doctor, k_completions, k_version;
 extern const Command k_docs, k_complete, k_gateway;  // hidden
 
 }  // namespace gridctl::cmd

@@ -21,6 +21,7 @@ namespace {
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost daemon is noticed
 constexpr std::uint64_t k_tail_lines = 10;                    // of output shown by `watch` before what is new
 constexpr std::string_view k_last_output = "last_output";  // the event that repeats the end of the output
+constexpr std::int64_t k_use_ms = 2'000;  // between two looks at what the job uses of its hosts
 constexpr std::size_t k_events_page = 200;                    // events read at once
 constexpr std::int64_t k_moving_ms = 10'000, k_moving_json_ms = 2'000;  // between two reports of a transfer
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
@@ -154,6 +155,12 @@ class Watcher {
         if (checkpoint.seq == job.machine.head) view_.head = checkpoint;
       drawn_version_ = version_;
     }
+    if (const WallTime now = context_->now(); now.ms - use_read_.ms >= k_use_ms) {
+      use_read_ = now;
+      const registry::UseNow use = registry::read_use(context_->state, now);
+      const registry::JobUse* mine = use.of(id_);
+      view_.use = mine == nullptr || job.state != job::JobState::running ? std::nullopt : std::optional{*mine};
+    }
     std::vector<std::string> lines = ui::job_block(view_, context_->now(), context_->columns_err(), context_->err_style);
     for (const control::Moving& one : moving_) lines.push_back(ui::truncate("  " + control::in_words(one), context_->columns_err()));
     if (bag_) lines.push_back(bag_->progress());
@@ -171,7 +178,7 @@ class Watcher {
   std::optional<BagPrinter> bag_;
   bool live_;
   std::vector<control::Moving> moving_;
-  WallTime told_moving_;
+  WallTime told_moving_, use_read_;
   ui::JobView view_;
   std::int64_t version_ = -1, drawn_version_ = -2;
   std::int64_t after_event_ = 0;

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/known_keys.hpp"
 #include "cmd/ssh_names.hpp"
 #include "control/fleet/register_host.hpp"
 #include "os/mutex.hpp"
@@ -35,6 +36,8 @@ constexpr Option k_options[] = {{"host", 0, "NAME", "register this one", "asked 
                                 {"no-drill", 0, "", "do not try how a job survives the loss of a host"}};
 constexpr int k_exits[] = {3, 5, 6, 7};
 
+using AskKeys = std::function<bool(const std::string&, std::span<const ssh::HostKey>)>;
+
 struct Looked {
   std::string name;
   Result<control::Examined> found = make_error(Code::internal, "not asked");
@@ -43,7 +46,7 @@ struct Looked {
 // Asks hosts side by side; `told` hears of each as it answers, one at a time.
 std::vector<Looked> look_at(Context& context, const std::vector<std::string>& names,
                             const std::vector<registry::Provider>& known, const ControllerId& controller,
-                            const std::function<void(const Looked&)>& told) {
+                            const AskKeys& ask, const std::function<void(const Looked&)>& told) {
   std::vector<Looked> all(names.size());
   std::atomic<std::size_t> next = 0;
   os::Mutex mutex;  // of told
@@ -56,6 +59,7 @@ std::vector<Looked> look_at(Context& context, const std::vector<std::string>& na
       request.accept_command = "gridctl provider register " + to_name(names[i]) + " " + shell_quote(names[i]) +
                                " --host-key HOST_KEY";
       request.others = known;
+      request.ask = ask;
       const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
       all[i] = {names[i], control::enroll(request, context.paths(), controller, deadline, context.clock)};
       const os::MutexLock lock(mutex);
@@ -74,6 +78,32 @@ std::string line_of(const Looked& looked) {
   return looked.name + ": " + (has.gpus.empty() ? "no GPU" : sanitize(ui::gpus(has))) + ", " + ui::number(has.cpus) +
          (has.cpus == 1 ? " CPU, " : " CPUs, ") + format_size(has.memory_bytes) +
          (probe::passed(looked.found->findings) ? "" : "; jobs cannot run there yet");
+}
+
+bool lacks_trust(const Looked& looked) { return !looked.found && looked.found.error().code == Code::host_key_mismatch; }
+
+// Hosts whose keys nobody knows are asked again, one after the other, with a person who compares the keys.
+std::vector<Looked> look_with_person(Context& context, const std::vector<std::string>& names,
+                                     const std::vector<registry::Provider>& known, const ControllerId& controller) {
+  const AskKeys ask = asker(context);
+  const auto tell = [&](const Looked& one) { context.note("  " + line_of(one)); };
+  std::vector<Looked> all = look_at(context, names, known, controller, {}, [&](const Looked& one) {
+    if (!ask || !lacks_trust(one)) tell(one);
+  });
+  for (Looked& one : all)
+    if (ask && lacks_trust(one)) one = std::move(look_at(context, {one.name}, known, controller, ask, tell).front());
+  return all;
+}
+
+// Returns the `names` that are not registered yet, and notes the others.
+std::vector<std::string> not_yet(Context& context, const std::vector<std::string>& names, const std::vector<registry::Provider>& known) {
+  std::vector<std::string> fresh;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(known, HostName{to_name(name)}, &registry::Provider::name);
+    if (found == known.end()) fresh.push_back(name);
+    else context.note(found->name.value + " is registered already, at " + sanitize(found->address));
+  }
+  return fresh;
 }
 
 // Names that a person typed, of those that were offered; all of them for an empty line.
@@ -147,19 +177,24 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
   context.print_line("  gridctl daemon install     # follow jobs after a reboot, too");
 }
 
-std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded) {
+// REQUIRES: the names in `wanted` that are not in `looked` are registered already.
+std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded, const std::vector<std::string>& wanted) {
   std::string list;
+  for (const std::string& name : wanted)
+    if (std::ranges::find(looked, name, &Looked::name) == looked.end())
+      list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(name)) +
+              ",\"answers\":null,\"registered\":true,\"already\":true,\"problem\":null}";
   for (const Looked& one : looked) {
     const bool is_new = one.found && std::ranges::find(recorded, one.found->provider.name) != recorded.end();
     list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(one.name)) + ",\"answers\":" +
-            (one.found ? "true" : "false") + ",\"registered\":" + (is_new ? "true" : "false") + ",\"problem\":" +
+            (one.found ? "true" : "false") + ",\"registered\":" + (is_new ? "true" : "false") + ",\"already\":false,\"problem\":" +
             (one.found ? "null" : ui::quoted(one.found.error().message)) + "}";
   }
   return "{\"hosts\":[" + list + "]}";
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(const std::vector<std::string> names, candidates(parsed));
+  TRY_ASSIGN(std::vector<std::string> names, candidates(parsed));
   const bool may_ask = context.terminal_in && context.terminal_err && !context.json;
   if (!parsed.has("host") && !parsed.has("all") && !may_ask)
     return make_error(Code::usage, "without a terminal, say which hosts: --host NAME or --all; ssh knows " +
@@ -168,18 +203,23 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Provider> known, registry.providers());
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  const std::vector<std::string> wanted = names;
+  names = not_yet(context, names, known);
+  if (names.empty()) {
+    if (context.json) context.print_line(json_of({}, {}, wanted));
+    else context.print_line("all of them are registered; see them: gridctl provider ls");
+    return 0;
+  }
   context.note("asking " + std::to_string(names.size()) + (names.size() == 1 ? " host..." : " hosts..."));
-  const std::vector<Looked> looked = look_at(context, names, known, controller, [&](const Looked& one) {
-    context.note("  " + line_of(one));
-  });
+  const std::vector<Looked> looked = look_with_person(context, names, known, controller);
   std::set<std::string> chosen(names.begin(), names.end());
   if (!parsed.has("host") && !parsed.has("all")) {
     TRY_ASSIGN(chosen, ask_which(context, looked));
   }
   TRY_ASSIGN(const std::vector<HostName> recorded, record(context, registry, looked, chosen));
-  if (context.json) context.print_line(json_of(looked, recorded));
+  if (context.json) context.print_line(json_of(looked, recorded, wanted));
   for (const Looked& one : looked)  // a host that was named is wanted
-    if (!one.found && parsed.has("host")) return one.found.error();
+    if (!one.found && one.found.error().code != Code::exists && parsed.has("host")) return one.found.error();
   if (recorded.empty() && known.empty()) return make_error(Code::not_found, "no host was registered");
   bool well = true;
   if (!parsed.has("no-drill") && recorded.size() >= k_drill_hosts) {
@@ -199,9 +239,10 @@ const Command k_init{.noun = "init",
                          "Reads ~/.ssh/config, asks all its hosts side by side what they have, and registers those "
                          "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
                          "lost, and the job must continue on another. Then it prints what to type next.\n\n"
-                         "A host whose key your ssh does not know yet is left out: log in with ssh once, or give its "
-                         "key to 'gridctl provider register'. Without a terminal nothing is asked: name hosts with "
-                         "--host, or take --all.",
+                         "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
+                         "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
+                         "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
+                         "use --all.",
                      .options = init::k_options,
                      .exit_codes = init::k_exits,
                      .waits = true,

@@ -19,6 +19,7 @@
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
+#include "ui/use_view.hpp"
 
 namespace gridctl::cmd {
 
@@ -164,12 +165,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
   TRY_ASSIGN(const std::optional<ui::ExactnessTold> exactness, exactness_of(context.paths(), registry, id));
+  const registry::UseNow uses = registry::read_use(context.state, context.now());
+  const registry::JobUse* use = uses.of(id);
   std::optional<BagSeen> bag;
   if (job.spec.tasks && job.spec.twin_of.value.empty()) {
     TRY_ASSIGN(bag, read_bag(context.paths(), job));
   }
   if (context.json) {
-    std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness);
+    std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness, use);
     if (bag) text.insert(text.size() - 1, ",\"tasks\":" + tasks_json(*bag) + ",\"bag\":" + bag_json(bag->bag));
     return context.print_line(text);
   }
@@ -197,6 +200,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
+  if (use != nullptr && job.state == job::JobState::running)
+    context.print("\n" + ui::use_table(*use).render(context.columns_out(), context.out_style));
   return 0;
 }
 }  // namespace
@@ -207,8 +212,10 @@ const Command k_job_show{.noun = "job",
                          .summary = "show everything about a job",
                          .examples = job_show::k_examples,
                          .description =
-                             "Shows the job's state with its reason, its attempts and its newest checkpoint. ID is the "
-                             "job's id, a unique prefix of the id, its name, or @last. With --file, the command prints "
+                             "Shows the job's state with its reason, its attempts and its newest checkpoint, and how much "
+                             "each host of a running job is used: GPUs, their memory and temperature, processors and "
+                             "memory, as measured within the last minute. ID is the job's id, a unique prefix of the "
+                             "id, its name, or @last. With --file, the command prints "
                              "the job file as it was submitted, or the command line of a job without a file; values of "
                              "secrets are masked.",
                          .positionals = job_show::k_positionals,

@@ -34,8 +34,9 @@ const Command k_job_watch{.noun = "job",
                           .examples = job_watch::k_examples,
                           .description =
                               "Shows the job's events and output until it ends, and exits as the job did. Output goes "
-                              "to standard output, events and the live view to standard error. A transfer that takes "
-                              "longer than a second is shown with its rate; with --json, every two seconds as an event "
+                              "to standard output, events and the live view to standard error. On a terminal, the view shows "
+                              "how much each host is used (GPU, memory, temperature, processors), with the last "
+                              "minutes as a row of bars. A transfer that takes longer than a second is shown with its rate; with --json, every two seconds as an event "
                               "of kind 'progress' (bytes, bytes_total, bytes_per_second). Ctrl-C stops watching; the job "
                               "keeps running. If no daemon is running, this command starts one.",
                           .positionals = job_watch::k_positionals,

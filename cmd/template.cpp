@@ -64,7 +64,7 @@ Result<int> make(Context& context, const Parsed& parsed) {
   TRY(os::make_directories(folder, 0755));
   for (const TemplateFile& file : one->files) TRY(os::write_file_atomically(folder / file.name, file.text, 0644));
   if (context.json)
-    return context.print_line(JsonObject()("dir", folder.string()).raw("files", files_json(*one, false)).text());
+    return context.print_line(JsonObject()("directory", folder.string()).raw("files", files_json(*one, false)).text());
   for (const TemplateFile& file : one->files) context.print_line((folder / file.name).string());
   return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
 }

@@ -28,6 +28,7 @@
 #include "agent/standby.hpp"
 #include "agent/steps.hpp"
 #include "agent/uploads.hpp"
+#include "agent/use_meter.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/mutex.hpp"
@@ -243,6 +244,7 @@ class Connection {
     own_.emplace(home_, hello.controller).sweep(clock_.wall());
     snapshots_.emplace(*requests_, *own_);
     health_.emplace(home_, clock_);
+    use_.emplace(home_, hello.controller, clock_);
     bench_.emplace(home_, hello.controller, clock_);
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
     KeptWork(home_).sweep(clock_.wall());
@@ -317,7 +319,11 @@ class Connection {
         return gather_results(place, request, progress(frame.stream));
       });
     if (operation == "poll")
-      return respond(frame, wire::parse_poll, [&](const auto& request) { return requests_->poll(request); });
+      return respond(frame, wire::parse_poll, [&](const auto& request) {
+        Result<wire::PollReply> told = requests_->poll(request);
+        if (told) use_->add_to(*told);
+        return told;
+      });
     return reply(frame.stream,
                  wire::error_payload(
                      make_error(Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
@@ -446,6 +452,7 @@ class Connection {
   std::optional<OwnSnapshots> own_;
   std::optional<HostSnapshots> snapshots_;
   std::optional<Health> health_;
+  std::optional<UseMeter> use_;
   std::optional<Bench> bench_;
   std::optional<Standby> standby_;
   transfer::Codecs takes_;  // what the controller decodes

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t k_glob_max = 1024;  // bytes
 constexpr Duration k_interval_min = 1s, k_interval_max = 24h * 30;
 constexpr Duration k_lost_after_min = 1s, k_lost_after_max = 24h * 7;
+constexpr Duration k_hang_after_min = 30s, k_hang_after_max = 24h * 7;
 constexpr Duration k_lease_min = 5s, k_lease_max = 24h * 365;
 constexpr int k_keep_max = 1000;
 constexpr int k_failures_max = 1000;
@@ -160,12 +161,14 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
 Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "recovery",
-                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers", "restore_from", "exact"}));
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "hang_after", "stragglers", "restore_from", "exact"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
   bool tell = into.hangs == job::Hangs::tell, replace = into.stragglers == job::Stragglers::replace;
   TRY(fields.choice("hangs", "restart", "tell", tell));
+  into.restart_one = fields.find("hangs") != nullptr && !tell;
+  TRY(fields.duration("hang_after", k_hang_after_min, k_hang_after_max, into.hang_after));
   TRY(fields.choice("stragglers", "tell", "replace", replace));
   TRY(fields.choice("restore_from", "any", "trusted", into.only_trusted));
   TRY(fields.choice("exact", "any", "required", into.exact_required));

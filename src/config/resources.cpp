@@ -4,6 +4,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "config/instance_types.hpp"
 #include "config/job_parts.hpp"
 #include "sched/gpu_spec.hpp"
 
@@ -75,6 +76,17 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, boo
   return gpus;
 }
 
+// A type with GPUs that stands alone asks for GPUs: without them the job would start on any host, and fail there.
+Result<void> check_instance_type(const Fields& fields) {
+  std::string type;
+  TRY(fields.text("instance_type", type));
+  const std::optional<std::string> gpus = gpus_of_instance(type);
+  if (!gpus || fields.find("accelerators") != nullptr) return {};
+  const std::string model = gpus->empty() ? "NAME" : *gpus;
+  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so say which GPUs the job "
+                                       "needs: 'accelerators: " + model + (model.find(':') == model.npos ? ":COUNT" : "") + "'");
+}
+
 void ignore_cloud_keys(const Fields& fields) {
   for (std::string_view key : {"cloud", "region", "zone", "instance_type"})
     fields.ignore(key, "jobs run on registered providers; see 'constraints'");
@@ -134,6 +146,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
     for (std::string_view common : {"cpus", "memory", "disk_size", "image_id", "job_recovery"})
       if (entry.find(common) != nullptr)
         return entry.error(common, "must be the same for all alternatives; give it in 'resources'");
+    TRY(check_instance_type(entry));
     ignore_cloud_keys(entry);
     entry.ignore("ports", "give it in 'resources', for all alternatives");
     entry.ignore("infra", "jobs run on registered providers; see 'constraints'");
@@ -196,6 +209,7 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(read_infra(fields, context, spec.constraints));
   read(read_spot(fields));
   read(read_job_recovery(fields, spec.recovery));
+  if (spec.resources.gpus.empty()) read(check_instance_type(fields));
   ignore_cloud_keys(fields);
   read(read_ports(fields, spec));
   read(fields.text("image_id", image));

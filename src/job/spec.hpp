@@ -76,7 +76,9 @@ struct RecoveryPolicy {
   std::vector<int> restart_on;  // exit codes that always restart
   std::vector<int> fail_on;     // exit codes that never do
   Duration lease = std::chrono::hours{24};
-  Hangs hangs = Hangs::restart;
+  Hangs hangs = Hangs::restart;  // of a job on several hosts; a job on one is restarted only when its file says so
+  bool restart_one = false;      // its file says `hangs: restart`
+  Duration hang_after = std::chrono::minutes{10};  // a job on one host that shows nothing and computes nothing for so long
   Stragglers stragglers = Stragglers::tell;
   // Checkpoints from lent hosts are loaded only in containers or on other lent hosts (restore_from: trusted).
   bool only_trusted = false;

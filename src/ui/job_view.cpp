@@ -7,6 +7,7 @@
 #include "base/lines.hpp"
 #include "base/text.hpp"
 #include "ui/human.hpp"
+#include "ui/use_view.hpp"
 #include "ui/width.hpp"
 
 namespace gridctl::ui {
@@ -20,6 +21,7 @@ std::string flat(std::string_view text) {
 
 // The last attempts; those before are counted, not listed.
 constexpr std::size_t k_attempts_shown = 4;
+constexpr std::size_t k_members_shown = 8;  // with what they use
 
 std::string attempt_line(const JobId& job, const registry::AttemptRecord& attempt, WallTime now) {
   std::string line = "attempt " + std::to_string(attempt.number.value) + "  " + pad_right(attempt.provider.value, 12) +
@@ -48,6 +50,8 @@ std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_
         truncate("  checkpoint " + checkpoint_name(job.id, view.head->seq) + "  " + format_size(view.head->bytes) +
                      "  " + age(view.head->created_at, now) + "  " + std::to_string(view.checkpoints) + " kept",
                  columns)));
+  if (view.use)
+    for (const std::string& line : use_lines(*view.use, columns, k_members_shown)) lines.push_back(style(Paint::dim, line));
   return lines;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "registry/records.hpp"
+#include "registry/use.hpp"
 #include "ui/style.hpp"
 
 namespace gridctl::ui {
@@ -16,6 +17,7 @@ struct JobView {
   std::vector<registry::AttemptRecord> attempts;  // oldest first
   std::optional<registry::Checkpoint> head;
   std::size_t checkpoints = 0;
+  std::optional<registry::JobUse> use{};  // while it runs
 };
 
 // The block: a few lines without newlines, each at most `columns` wide.

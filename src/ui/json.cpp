@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
+#include "ui/use_view.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -28,13 +29,23 @@ Json or_null(const std::optional<T>& value) {
 }
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json attempt_value(const JobId& job, const registry::AttemptRecord& attempt) {
+// Use of the member's host, or null when the attempt is not the one that runs, or nothing was measured.
+Json use_value(const registry::JobUse* use, const job::Attempt* running, Epoch epoch, int rank) {
+  if (use == nullptr || running == nullptr || use->epoch != epoch || running->epoch != epoch) return Json();
+  const job::Member* member = running->member(rank);
+  for (const registry::MemberUse& one : use->members)
+    if (one.rank == rank && member != nullptr) return Json::parse(use_json(one, member->gpu_uuids));
+  return Json();
+}
+
+Json attempt_value(const registry::Job& job, const registry::AttemptRecord& attempt, const registry::JobUse* use) {
   Json members = Json::array();
   for (const registry::MemberRecord& member : attempt.members)
     members.push_back(Json{{"rank", member.rank},
                            {"provider", member.provider.value},
                            {"state", member.state},
-                           {"exit_code", or_null(member.exit_code)}});
+                           {"exit_code", or_null(member.exit_code)},
+                           {"use", use_value(use, job.machine.attempt(), attempt.epoch, member.rank)}});
   return Json{
       {"number", attempt.number.value},
       {"epoch", attempt.epoch.value},
@@ -43,7 +54,7 @@ Json attempt_value(const JobId& job, const registry::AttemptRecord& attempt) {
       {"reason", text_or_null(attempt.reason)},
       {"started_at", time_or_null(attempt.started_at)},
       {"ended_at", time_or_null(attempt.ended_at)},
-      {"resumed_from", attempt.resumed_from.value == 0 ? Json() : Json(checkpoint_name(job, attempt.resumed_from))},
+      {"resumed_from", attempt.resumed_from.value == 0 ? Json() : Json(checkpoint_name(job.id, attempt.resumed_from))},
       {"exit_code", or_null(attempt.exit_code)},
       {"placement_reason", text_or_null(attempt.placement_reason)},
       {"members", members}};
@@ -170,10 +181,10 @@ std::string exactness_json(const std::optional<ExactnessTold>& told) { return du
 
 std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
                      std::span<const registry::JobRow> twins, const std::optional<DeadlineTold>& deadline,
-                     const Metrics& told, const std::optional<ExactnessTold>& exactness) {
+                     const Metrics& told, const std::optional<ExactnessTold>& exactness, const registry::JobUse* use) {
   Json value = job_head(job);
   Json list = Json::array();
-  for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
+  for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job, attempt, use));
   value["attempts"] = std::move(list);
   value["recoveries"] = job.recoveries;
   value["lost_seconds"] = seconds(job.machine.lost);

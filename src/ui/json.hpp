@@ -10,6 +10,7 @@
 #include "job/exactness.hpp"
 #include "registry/hosts.hpp"
 #include "registry/records.hpp"
+#include "registry/use.hpp"
 #include "ui/provider_view.hpp"
 
 namespace gridctl::ui {
@@ -35,7 +36,8 @@ struct ExactnessTold {
 [[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
                                    std::span<const registry::JobRow> twins = {},
                                    const std::optional<DeadlineTold>& deadline = {}, const Metrics& told = {},
-                                   const std::optional<ExactnessTold>& exactness = {});
+                                   const std::optional<ExactnessTold>& exactness = {},
+                                   const registry::JobUse* use = nullptr);
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);

@@ -17,6 +17,7 @@
 #include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "base/use.hpp"
 #include "wire/bag_spec.hpp"
 #include "wire/gang.hpp"
 #include "wire/held.hpp"
@@ -206,6 +207,7 @@ struct AttemptStatus {
   std::int64_t paused_ms_ago = -1;          // since it was paused; -1 = it is not
   std::int64_t paused_ms = 0;               // how long it was paused before, all times together
   std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
+  std::optional<Use> use{};                 // of the host, while it runs; nullopt: not measured, or nothing new
 };
 // Everything in it was so many milliseconds longer ago (>= 0), and so much less is left of what it is allowed.
 void make_older(AttemptStatus& status, std::int64_t ms);

@@ -2,6 +2,7 @@
 // The agent's answers on the heartbeat connection. In those sent every few seconds, members stand by their names: so
 // they are written, and read fastest.
 #include "base/names.hpp"
+#include "base/use_record.hpp"
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
@@ -53,7 +54,7 @@ void fields(R& r, Of<R, AttemptStatus>& m) {
   r.unless("paused_ms", m.paused_ms, 0, 0, k_ms_max).unless("paused_ms_ago", m.paused_ms_ago, -1, -1, k_ms_max);
   r.word("phase", m.phase, phase_name, scan(phase_name, AttemptPhase::ended));
   r.unless("running_ms_ago", m.running_ms_ago, -1, -1, k_ms_max)("signal", m.signal, 0, 128);
-  r("started_ms_ago", m.started_ms_ago, -1, k_ms_max);
+  r("started_ms_ago", m.started_ms_ago, -1, k_ms_max).maybe("use", m.use);
 }
 
 template <class R>
@@ -93,6 +94,7 @@ void make_older(AttemptStatus& status, std::int64_t ms) {
   };
   for (std::int64_t* ago : {&status.started_ms_ago, &status.running_ms_ago, &status.ended_ms_ago, &status.paused_ms_ago}) add(*ago);
   for (HostCheckpoint& checkpoint : status.checkpoints) add(checkpoint.age_ms);
+  if (status.use) status.use->age_ms += ms;
   if (status.allowed_ms >= 0) status.allowed_ms = std::max<std::int64_t>(status.allowed_ms - ms, 0);
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a new user meets in the first hour: hosts that ssh knows, one wrong word, a daemon that was killed."""
 import os
+import pty
 import subprocess
 import time
 import unittest
@@ -74,6 +75,32 @@ class KnownHosts(grid.Case):
         self.assertEqual([one["name"] for one in laptop.run("provider", "ls", "--json").json], ["h1", "h2"])
         self.assertIn("recoverable: yes", done.err)
         self.assertEqual(len([line for line in done.out.splitlines() if line.startswith("  gridctl ")]), 3, str(done))
+        laptop.close()
+
+    def test_init_asks_about_unknown_keys_and_can_be_repeated(self):
+        self.write_known(f"grid-1 {self.keys[1]}\n")
+        laptop = self.grid.laptop("asked")
+        left_out = laptop.run("init", "--all", "--no-drill", timeout=90)
+        self.assertIn("is not known", left_out.err)
+        pid, terminal = pty.fork()
+        if pid == 0:
+            environment = {name: value for name, value in laptop.environment.items() if name != "CI"}
+            os.execve(grid.GRIDCTL, [grid.GRIDCTL, "init", "--all", "--no-drill"], environment)
+        text, answered, end = "", False, time.monotonic() + 90
+        while time.monotonic() < end:
+            try:
+                text += os.read(terminal, 4096).decode(errors="replace")
+            except OSError:
+                break
+            if not answered and "[yes/no]" in text:
+                answered = True
+                os.write(terminal, b"yes\n")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, text)
+        self.assertIn("h1 is registered already", text)
+        self.assertIn("h2 is registered", text)
+        again = laptop.run("init", "--host", "h1", "--host", "h2", "--json")
+        self.assertEqual([(one["host"], one["registered"], one["already"]) for one in again.json["hosts"]],
+                         [("h1", True, True), ("h2", True, True)])
         laptop.close()
 
     def test_init_leaves_out_a_host_that_does_not_answer_and_names_it(self):

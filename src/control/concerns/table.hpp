@@ -18,6 +18,7 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_standby_concern(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_gpus(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_progress(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_hangs(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_elastic(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_turns(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_trust(const Controls& controls);
@@ -29,7 +30,7 @@ using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
-                                              make_progress, make_elastic,    make_turns,           make_trust,
+                                              make_progress, make_hangs,      make_elastic, make_turns,           make_trust,
                                               make_paused, make_exactness,  make_bags};
 
 }  // namespace gridctl::control

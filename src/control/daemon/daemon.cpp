@@ -17,6 +17,7 @@
 #include "control/daemon/host_rescans.hpp"
 #include "control/daemon/notifier.hpp"
 #include "control/follow/job_files.hpp"
+#include "control/follow/use_book.hpp"
 #include "control/measure/network_watch.hpp"
 #include "control/reach/connect_agent.hpp"
 #include "control/reach/pace.hpp"
@@ -42,6 +43,8 @@ constexpr Duration k_start_timeout = std::chrono::seconds{10};
 constexpr Duration k_stop_timeout = std::chrono::seconds{15};
 constexpr Duration k_idle_before_exit = std::chrono::seconds{20};  // so that a row of submits meets one daemon
 constexpr Duration k_idle_check = std::chrono::seconds{1};
+constexpr Duration k_use_write = std::chrono::seconds{3};   // between two writes of what is new of the use of hosts
+constexpr Duration k_load_write = std::chrono::seconds{20};  // of hosts without a running job: well before it is stale
 constexpr Duration k_stop_poll = std::chrono::milliseconds{20};
 constexpr Duration k_lock_patience =
     std::chrono::seconds{1};  // of a daemon: whoever asks for its state holds the lock a moment
@@ -131,11 +134,13 @@ class HostCare : public FleetListener {
             [this](const std::string& name) {
               const FleetHost* host = fleet_.find({name});
               return host != nullptr && host->is_up();
-            }) {
+            }),
+        use_(clock, fleet_, jobs.book()) {
     fleet_.listen(*this);
     timer_ = run.every(k_tick, [this] {
       links_.tick(clock_.boot());
       rechecks_.tick(clock_.boot());
+      write_use(clock_.boot());
     });
   }
 
@@ -146,6 +151,14 @@ class HostCare : public FleetListener {
     return {host.provider, controller_, paths_, &clock_, &meter_, host.life};
   }
 
+  void write_use(BootTime now) {
+    const bool news = use_.version() != use_written_;
+    if (now - use_written_at_ < (news ? k_use_write : k_load_write)) return;
+    use_written_at_ = now;
+    use_written_ = use_.version();
+    (void)registry::write_use(paths_.root, use_.now());  // a full disk takes what screens show, no more
+  }
+
   os::Clock& clock_;
   const Paths paths_;
   const ControllerId controller_;
@@ -154,6 +167,9 @@ class HostCare : public FleetListener {
   HostRescans rescans_;
   GpuRechecks rechecks_;
   NetworkWatch links_;
+  UseBook use_;
+  std::uint64_t use_written_ = 0;
+  BootTime use_written_at_{};
   os::Executor::Timer timer_;
 };
 

@@ -310,6 +310,29 @@ TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {
   EXPECT_EQ(job.warnings.size(), 4u);
 }
 
+TEST(SkyPilotFile, WithAnInstanceTypeAloneIsRefusedIfThatHasGpus) {
+  const auto refused = [](const std::string& type) { return refusal("run: x\nresources: {instance_type: " + type + "}\n"); };
+  EXPECT_THAT(refused("p4d.24xlarge"), HasSubstr("'accelerators: A100:8'"));
+  EXPECT_THAT(refused("g5.2xlarge"), HasSubstr("'accelerators: A10G:1'"));
+  EXPECT_THAT(refused("g5.7xlarge"), HasSubstr("'accelerators: A10G:COUNT'"));
+  EXPECT_THAT(refused("a2-highgpu-4g"), HasSubstr("'accelerators: A100:4'"));
+  EXPECT_THAT(refused("Standard_NC24ads_A100_v4"), HasSubstr("'accelerators: NAME:COUNT'"));
+  EXPECT_THAT(refusal("run: x\nresources: {any_of: [{accelerators: T4}, {instance_type: p3.2xlarge}]}\n"), HasSubstr("V100:1"));
+  for (const char* type : {"m5.large", "n2-standard-8", "Standard_D4s_v5", "x.y", "''"})
+    EXPECT_EQ(parsed("run: x\nresources: {instance_type: " + std::string(type) + "}\n").warnings.size(), 1u) << type;
+  EXPECT_EQ(parsed("run: x\nresources: {instance_type: p4d.24xlarge, accelerators: A100:8}\n").warnings.size(), 1u);
+}
+
+TEST(JobFile, RestartsALoneJobThatHangsOnlyWhenAsked) {
+  EXPECT_FALSE(parsed("run: x\n").spec.recovery.restart_one);
+  EXPECT_FALSE(parsed("run: x\nrecovery: {hangs: tell}\n").spec.recovery.restart_one);
+  const job::Spec spec = parsed("run: x\nrecovery: {hangs: restart, hang_after: 5m}\n").spec;
+  EXPECT_TRUE(spec.recovery.restart_one);
+  EXPECT_EQ(spec.recovery.hang_after, std::chrono::minutes{5});
+  EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
+  EXPECT_THAT(refusal("run: x\nrecovery: {hang_after: 1s}\n"), HasSubstr("hang_after"));
+}
+
 TEST(JobFile, DeclaresItsPorts) {
   const auto ports = [](const std::string& text) { return parsed(text + "\nrun: x").spec.envs["GRIDCTL_FORWARD_PORTS"]; };
   EXPECT_EQ(ports("ports: 8888"), "8888");

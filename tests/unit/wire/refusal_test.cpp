@@ -21,7 +21,7 @@ bool is_optional(const samples::Sample& sample, const std::string& key) {
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
          key == "retry" || key == "held" || key == "codec" || key == "parameter" ||
          key == "limits" || key == "allowed_ms" || key == "running_ms_ago" || key == "paused_ms" ||
-         key == "paused_ms_ago" || key == "gpu_only" || key == "bag";
+         key == "paused_ms_ago" || key == "gpu_only" || key == "bag" || key == "use";
 }
 
 TEST(Refusals, EveryRequiredFieldIsMissed) {

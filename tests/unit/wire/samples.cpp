@@ -80,6 +80,13 @@ AttemptStatus paused_status() {
   return paused;
 }
 
+AttemptStatus busy_status() {
+  AttemptStatus busy = status();
+  busy.phase = AttemptPhase::running;
+  busy.use = Use{4'000, 3.5, 6ull << 30, {{97, 70ull << 30, 80ull << 30, 64}, {}}};
+  return busy;
+}
+
 template <class T>
 Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_view)) {
   return {std::move(name), encode(value), [parse](std::string_view text) -> Result<std::string> {
@@ -153,6 +160,7 @@ std::vector<Sample> make_all() {
       sample("status", status(), &parse_attempt_status),
       sample("limited-status", limited_status(), &parse_attempt_status),
       sample("paused-status", paused_status(), &parse_attempt_status),
+      sample("busy-status", busy_status(), &parse_attempt_status),
       sample("pause", PauseRequest{{"op-4"}, job, {7}, false, true}, &parse_pause),
       sample("pause-reply", PauseReply{35ull << 30, milliseconds{19'700}}, &parse_pause_reply),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/gpu_use.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "probe/tool_text.hpp"
+
+namespace gridctl::probe {
+
+namespace {
+constexpr std::size_t k_use_cells = 5;
+constexpr std::uint64_t k_degrees_max = 999;
+
+std::optional<int> small_figure(std::string_view text, std::uint64_t most) {
+  const auto value = whole_number(trim(text));
+  return value && *value <= most ? std::optional{static_cast<int>(*value)} : std::nullopt;
+}
+}  // namespace
+
+ToolCall nvidia_use_call() {
+  return {{"nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used,memory.total,temperature.gpu",
+           "--format=csv,noheader,nounits"}};
+}
+
+GpuUses read_nvidia_use(const ToolAnswer& answer) {
+  GpuUses uses;
+  if (!answer.answered) return uses;
+  for (const std::string& line : split_lines(answer.out)) {
+    const std::vector<std::string> cells = split(line, ',');
+    if (cells.size() != k_use_cells || uses.size() >= k_gpus_max) continue;
+    const std::string uuid = available(cells[0]);
+    if (!uuid.starts_with("GPU-")) continue;
+    GpuUse use;
+    use.percent = small_figure(cells[1], 100);
+    use.memory_bytes = memory_size(cells[2], "MiB");
+    use.memory_total = memory_size(cells[3], "MiB");
+    use.temperature_c = small_figure(cells[4], k_degrees_max);
+    uses.emplace_back(uuid, use);
+  }
+  return uses;
+}
+
+}  // namespace gridctl::probe

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// All hosts and unfinished jobs on one screen: what `gridctl top` shows. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "registry/records.hpp"
+#include "registry/use.hpp"
+#include "ui/style.hpp"
+
+namespace gridctl::ui {
+
+struct TopHost {
+  registry::Provider provider;
+  std::string state;  // "drained", or how it answers
+};
+
+struct TopView {
+  std::vector<TopHost> hosts;
+  std::vector<registry::JobRow> jobs;  // that have not ended
+  registry::UseNow use;
+};
+
+// Lines without newlines, each at most `columns` wide (0: not cut). At most `rows` of them: what does not fit is
+// counted; 0: all.
+[[nodiscard]] std::vector<std::string> top_screen(const TopView& view, WallTime now, std::size_t columns, std::size_t rows,
+                                                  Style style, const std::string& keys);
+// {"at","providers":[…],"jobs":[…]}
+[[nodiscard]] std::string top_json(const TopView& view, WallTime now);
+
+}  // namespace gridctl::ui
