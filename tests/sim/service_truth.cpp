@@ -193,12 +193,12 @@ void ServiceTruth::check_asleep(Laptop& laptop, const JobId& id, const job::Spec
   // An update that was interrupted leaves its additional replica to the next try.
   const Service& mine = services_[id.value];
   if (since < 0 || laptop.gateways().lives_since(id) < 0 || mine.applied < mine.wished) return;
-  const Nanos slept = world_.now - std::max({since, laptop.clear_since(), laptop.gateways().lives_since(id)});
+  const Nanos slept = world_.now - std::max({since, mine.applied_at, laptop.clear_since(), laptop.gateways().lives_since(id)});
   if (slept < spec.service->drain.count() + 2 * k_acts + 2 * world_.options.lost_after || !world_.healed) return;
   for (int number = 1; number <= job::slots_of(spec); ++number) {
     const job::State* state = world_.truth->newest(replica(id, number));
     must(state == nullptr || state->attempt() == nullptr, "G5", id,
-         "sleeps, and replica " + std::to_string(number) + " has an attempt");
+         "sleeps, and replica " + std::to_string(number) + " has an attempt: " + (state == nullptr ? "" : state->reason_text));
   }
 }
 
@@ -232,6 +232,7 @@ int ServiceTruth::next_version(const JobId& service, int now) {
 
 void ServiceTruth::applied(const JobId& service, int version) {
   services_[service.value].applied = std::max(services_[service.value].applied, version);
+  services_[service.value].applied_at = world_.now;
 }
 
 // --- The end ---------------------------------------------------------------------------------------------------------

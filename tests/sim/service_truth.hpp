@@ -40,7 +40,7 @@ class ServiceTruth {
   struct Service {
     int wished = 0, applied = 0;  // versions
     int tries = 0;                // of an update, in a healthy world
-    Nanos asleep_since = -1, gone_since = -1, over_since = -1;
+    Nanos asleep_since = -1, gone_since = -1, over_since = -1, applied_at = -1;
     std::map<int, Nanos> needless_since;  // by replica
     Nanos ready_since = -1;               // a replica of it was, and its laptop knew
   };

@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
             self.end_headers()
             for number in range(40):
-                self.wfile.write(f"data: {number} {os.getpid()}\n\n".encode())
+                self.wfile.write(f"data: {number} {os.uname().nodename}\n\n".encode())
                 time.sleep(0.5)
             self.wfile.write(b"data: [DONE]\n\n")
             self.close_connection = True

@@ -110,9 +110,9 @@ void Gateways::dismiss(const JobId& service, const job::Spec& spec, const Gatewa
       leaving_.erase(id.value);
       continue;
     }
-    const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
     if (const Result<void> told = access_.let_leave(service, number, clock_.wall()); !told)
       return report(told.error(), "while a replica leaves");
+    const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
     const auto slot = static_cast<std::size_t>(number) - 1;
     const bool runs = replica->in<job::Running>() != nullptr;
     const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;

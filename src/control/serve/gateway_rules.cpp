@@ -2,6 +2,7 @@
 #include "control/serve/gateway_rules.hpp"
 
 #include "job/twin.hpp"
+#include "registry/registry.hpp"
 
 namespace gridctl::control {
 

@@ -2,6 +2,7 @@
 #include "control/serve/roll.hpp"
 
 #include "job/twin.hpp"
+#include "registry/registry.hpp"
 
 namespace gridctl::control {
 
