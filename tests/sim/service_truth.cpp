@@ -17,7 +17,7 @@ constexpr Nanos k_sees = 10 * k_s;       // until what changed has been seen: by
 constexpr Nanos k_acts = 90 * k_s;       // until what is due is done, when nothing hinders: a grace of 30 s, and its end
 constexpr Nanos k_rests_within = 3 * 60 * k_min;  // starts that come to nothing are tried once an hour
 constexpr Nanos k_look_again = 5 * k_s;
-constexpr int k_tries = 6;  // of an update
+constexpr int k_tries = 30;  // of an update; each waits a minute for a host that may have to be cleaned up first
 
 Laptop& laptop_of(World& world, const JobId& id) {
   return *world.laptops[static_cast<std::size_t>(world.jobs[static_cast<std::size_t>(world.index_of(id))].laptop)];

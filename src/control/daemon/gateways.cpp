@@ -71,6 +71,7 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
 // Every replica that the service shall have is ready, so that none has to stand in. One that was ended counts as well:
 // it does not come back.
 bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
+  if (!jobs_.is_certain()) return false;  // a replica that could not be read is no replica that was ended
   const TrackedJob* const leader = jobs_.find(service);
   if (leader == nullptr || leader->in_doubt || leader->spec().service->version != version) return false;
   for (int number = 1; number <= wanted; ++number) {

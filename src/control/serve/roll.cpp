@@ -10,6 +10,7 @@ namespace {
 constexpr Duration k_roll_look = std::chrono::milliseconds{200};
 constexpr Duration k_unplaced_patience = std::chrono::seconds{60};  // for a host; what is stopped just now frees one in seconds
 constexpr Duration k_end_grace = std::chrono::seconds{30};
+constexpr int k_drains_max = 3;  // of one replica, when the additional one is lost meanwhile
 constexpr Duration k_settle_patience = std::chrono::minutes{10};  // until a replica's start or end is over
 
 class Roll {
@@ -124,6 +125,12 @@ class Roll {
     return number == 1 && told.asleep && job.machine.attempt() == nullptr;
   }
 
+  static bool is_ready(int number, const registry::Job& job, const std::optional<GatewayInfo>& told) {
+    const auto slot = static_cast<std::size_t>(number) - 1;
+    return told && slot < told->replicas.size() && told->replicas[slot].ready && job.state == job::JobState::running &&
+           told->replicas[slot].epoch == job.machine.epoch;
+  }
+
   // Its server answers; or why it never will.
   Result<void> wait_ready(int number) {
     const JobId id = id_of(number);
@@ -147,10 +154,7 @@ class Roll {
         return make_error(Code::job_failed, who + " does not get ready: " + job.machine.reason_text,
                           "gridctl job logs " + id.value);
       if (job.machine.attempt() != nullptr) placed_last = now;
-      const auto slot = static_cast<std::size_t>(number) - 1;
-      if (told && slot < told->replicas.size() && told->replicas[slot].ready && job.state == job::JobState::running &&
-          told->replicas[slot].epoch == job.machine.epoch)
-        return {};
+      if (is_ready(number, job, told)) return {};
       if (now - placed_last > k_unplaced_patience)
         return make_error(Code::no_provider_fits, "no host takes " + who + ": " + job.machine.reason_text,
                           "gridctl job explain " + id.value);
@@ -187,8 +191,7 @@ class Roll {
     }
     TRY_ASSIGN(const bool has, has_version(number));
     if (has) return wait_ready(number);
-    TRY(wait_ready(spare));  // its host may have been lost since
-    TRY(drain(number));
+    TRY(drain_beside(number, spare));
     TRY(desk_.let_leave(number));
     TRY(put(number));
     TRY(wait_stopped(number, before->machine.epoch));
@@ -196,6 +199,18 @@ class Roll {
     TRY(wait_ready(number));
     desk_.note("replica " + std::to_string(number) + " runs the new version");
     return {};
+  }
+
+  // The additional replica's host may have been lost since it was ready, also while this one is drained.
+  Result<void> drain_beside(int number, int spare) {
+    for (int tries = 0; tries < k_drains_max; ++tries) {
+      TRY(wait_ready(spare));
+      TRY(drain(number));
+      TRY_ASSIGN(const registry::Job job, desk_.job(id_of(spare)));
+      if (is_ready(spare, job, desk_.told())) return {};
+    }
+    return make_error(Code::job_failed, "the replica of the new version (" + id_of(spare).value + ") does not stay ready",
+                      "gridctl job explain " + id_of(spare).value);
   }
 
   // Until then its server may still be there.
