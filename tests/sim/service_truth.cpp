@@ -283,6 +283,8 @@ void ServiceTruth::converge() {
     for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
       const SimJob& job = world_.jobs[i];
       if (!job.submitted || !job.spec.service || !job.spec.twin_of.value.empty()) continue;
+      const job::State* leader = world_.truth->newest(job.id);
+      if (leader == nullptr || job::is_final(leader->visible()) || leader->cancel) continue;
       Laptop& laptop = laptop_of(world_, job.id);
       Service& mine = services_[job.id.value];
       if (mine.applied < mine.wished && !laptop.applies(job.id)) {

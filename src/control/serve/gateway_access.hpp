@@ -15,13 +15,13 @@ class GatewayAccess {
   [[nodiscard]] virtual bool lives(const JobId& service) = 0;
   // Starts the process; nobody has seen it live yet when this returns.
   [[nodiscard]] virtual Result<void> start(const JobId& service) = 0;
-  // What the gateway told last. nullopt: none was ever there.
+  // Returns what the gateway told last; nullopt means that none was ever there.
   [[nodiscard]] virtual std::optional<GatewayInfo> told(const JobId& service) = 0;
   // The replica gets no new requests for k_leave from now on.
   [[nodiscard]] virtual Result<void> let_leave(const JobId& service, int replica, WallTime now) = 0;
 };
 
-// Those of a state directory.
+// Starts and asks the gateways of a state directory.
 class LocalGateways : public GatewayAccess {
  public:
   explicit LocalGateways(Paths paths) : paths_(std::move(paths)) {}

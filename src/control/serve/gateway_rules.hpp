@@ -42,9 +42,9 @@ class GatewayRules {
   GatewayRules(const job::Service& service, int replicas_max, int slots, const GatewayInfo& before);
 
   void take(const ServiceSeen& seen);
-  // What the server of the replica in this slot, from 0 on, shall be. `passed`: since the last look.
+  // Returns what the server of the replica in this slot, from 0 on, shall be. `passed` is the time since the last look.
   [[nodiscard]] ServerState see(std::size_t slot, const ReplicaSight& sight, Duration passed);
-  // As Scaler::see.
+  // Passes on to Scaler::see.
   void see_requests(BootTime now, std::uint64_t under_way, std::uint64_t requests, bool serves) {
     scaler_.see(now, under_way, requests, serves);
   }

@@ -21,7 +21,7 @@ struct NewVersion {
   std::vector<registry::Input> inputs;
 };
 
-// What a roll needs: the registry, the gateway, and time. Errors end the roll.
+// Gives a roll what it needs: the registry, the gateway, and time. Errors end the roll.
 class RollDesk {
  public:
   virtual ~RollDesk() = default;
