@@ -172,7 +172,10 @@ void ServiceTruth::audit(Laptop& laptop) {
     const SimJob& job = world_.jobs[i];
     if (job.laptop != laptop.index() || !job.spec.service || !job.spec.twin_of.value.empty()) continue;
     const job::State* state = world_.truth->newest(job.id);
-    if (state == nullptr || job::is_final(state->visible()) || state->cancel) continue;
+    if (state == nullptr || job::is_final(state->visible()) || state->cancel) {
+      services_[job.id.value].gone_since = -1;
+      continue;
+    }
     check_gateway(laptop, job.id);
     check_asleep(laptop, job.id, job.spec);
     check_needless(laptop, job.id, job.spec);
@@ -197,7 +200,8 @@ void ServiceTruth::check_asleep(Laptop& laptop, const JobId& id, const job::Spec
   if (slept < spec.service->drain.count() + 2 * k_acts + 2 * world_.options.lost_after || !world_.healed) return;
   for (int number = 1; number <= job::slots_of(spec); ++number) {
     const job::State* state = world_.truth->newest(replica(id, number));
-    must(state == nullptr || state->attempt() == nullptr, "G5", id,
+    const bool ends = state != nullptr && std::holds_alternative<job::Collecting>(state->phase);
+    must(state == nullptr || state->attempt() == nullptr || ends, "G5", id,
          "sleeps, and replica " + std::to_string(number) + " has an attempt: " + (state == nullptr ? "" : state->reason_text));
   }
 }

@@ -10,6 +10,7 @@ namespace {
 constexpr Duration k_roll_look = std::chrono::milliseconds{200};
 constexpr Duration k_unplaced_patience = std::chrono::seconds{60};  // for a host; what is stopped just now frees one in seconds
 constexpr Duration k_end_grace = std::chrono::seconds{30};
+constexpr int k_rounds_max = 3;
 constexpr int k_drains_max = 3;  // of one replica, when the additional one is lost meanwhile
 constexpr Duration k_settle_patience = std::chrono::minutes{10};  // until a replica's start or end is over
 
@@ -19,10 +20,8 @@ class Roll {
 
   // Nothing is left to do, also not of a command that was interrupted.
   Result<bool> is_done() {
-    for (int number = 1; number <= version_.leader.spec.twins; ++number) {
-      TRY_ASSIGN(const bool has, has_version(number));
-      if (!has) return false;
-    }
+    TRY_ASSIGN(const bool all, all_have_it());
+    if (!all) return false;
     const Result<registry::Job> spare = desk_.job(id_of(job::slots_of(version_.leader.spec)));
     if (!spare) return spare.error().code == Code::not_found ? Result<bool>(true) : spare.error();
     return job::is_final(spare->state) || spare->machine.cancel.has_value();
@@ -38,15 +37,20 @@ class Roll {
       return Error(ready.error()).with_context("the earlier version keeps running");
     }
     desk_.note("a first replica of the new version is ready");
-    for (int number = version_.leader.spec.twins; number >= 1; --number)
-      if (const Result<void> rolled = roll(number, spare); !rolled) {
-        (void)drain(spare);
-        TRY(end(spare, k_end_grace));
-        return Error(rolled.error())
-            .with_context(std::to_string(version_.leader.spec.twins - number) + " of " +
-                          std::to_string(version_.leader.spec.twins) +
-                          " replicas run the new version; the others run the one before");
-      }
+    bool all = false;
+    for (int round = 0; !all && round < k_rounds_max; ++round) {
+      for (int number = version_.leader.spec.twins; number >= 1; --number)
+        if (const Result<void> rolled = roll(number, spare); !rolled) {
+          (void)drain(spare);
+          TRY(end(spare, k_end_grace));
+          return Error(rolled.error())
+              .with_context(std::to_string(version_.leader.spec.twins - number) + " of " +
+                            std::to_string(version_.leader.spec.twins) +
+                            " replicas run the new version; the others run the one before");
+        }
+      // A replica that was made meanwhile may have what the first one had then.
+      TRY_ASSIGN(all, all_have_it());
+    }
     TRY(drain(spare));
     return end(spare, k_end_grace);
   }
@@ -58,6 +62,14 @@ class Roll {
   [[nodiscard]] job::Spec spec_of(int number) const {
     return number == 1 ? version_.spec
                        : job::twin_spec(version_.spec, version_.service, version_.leader.submitted_at, number);
+  }
+
+  Result<bool> all_have_it() {
+    for (int number = 1; number <= version_.leader.spec.twins; ++number) {
+      TRY_ASSIGN(const bool has, has_version(number));
+      if (!has) return false;
+    }
+    return true;
   }
 
   // The registry says that it has this version: the file, and what the files that it names contain.
@@ -125,9 +137,10 @@ class Roll {
     return number == 1 && told.asleep && job.machine.attempt() == nullptr;
   }
 
+  // One that is being stopped for the new version still answers with the one before.
   static bool is_ready(int number, const registry::Job& job, const std::optional<GatewayInfo>& told) {
     const auto slot = static_cast<std::size_t>(number) - 1;
-    return told && slot < told->replicas.size() && told->replicas[slot].ready && job.state == job::JobState::running &&
+    return told && slot < told->replicas.size() && told->replicas[slot].ready && std::holds_alternative<job::Running>(job.machine.phase) &&
            told->replicas[slot].epoch == job.machine.epoch;
   }
 
