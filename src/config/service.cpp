@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `service`: replicas behind one address, in gridctl's words and in SkyServe's.
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -11,6 +13,7 @@ namespace gridctl::config {
 namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t k_prefixes_max = 64, k_prefix_max = 1024;
+constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy reads lines of 2,048
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
 // Keys that mean something which is not built yet, and what to write instead.
@@ -35,6 +38,56 @@ Result<void> read_seconds(const Fields& fields, std::string_view key, Duration m
   return {};
 }
 
+// A plain word stands for the number, truth value or null that it spells, as in YAML.
+nlohmann::ordered_json json_of(const Node& node) {
+  nlohmann::ordered_json value;
+  if (node.kind == Node::Kind::scalar) {
+    if (node.text == "true" || node.text == "false") return node.text == "true";
+    if (const auto whole = parse_number<std::int64_t>(node.text)) return *whole;
+    if (const auto number = parse_number<double>(node.text); number && std::isfinite(*number)) return *number;
+    return node.text;
+  }
+  if (node.kind == Node::Kind::list) value = nlohmann::ordered_json::array();
+  if (node.kind == Node::Kind::map) value = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    if (node.kind == Node::Kind::map) value[node.keys[i].text] = json_of(node.items[i]);
+    else value.push_back(json_of(node.items[i]));
+  return value;
+}
+
+bool is_one_line(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 127; });
+}
+
+// `headers` and `post_data`, which is sent as it is when it is a text, and as JSON when it is a mapping.
+Result<void> read_probe_request(const Fields& fields, job::Service& into) {
+  if (const Node* headers = fields.find("headers")) {
+    if (headers->kind != Node::Kind::map) return fields.expected("headers", "a mapping such as {Authorization: Bearer KEY}");
+    for (std::size_t i = 0; i < headers->items.size(); ++i) {
+      const std::string &name = headers->keys[i].text, &value = headers->items[i].text;
+      const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+      });
+      if (!good || headers->items[i].kind != Node::Kind::scalar || !is_one_line(value))
+        return fields.error("headers", "expected names of headers with values of one line, such as {X-Probe: gridctl}");
+      into.probe_headers[name] = value;
+    }
+  }
+  if (const Node* data = fields.find("post_data")) {
+    into.probe_body = data->kind == Node::Kind::scalar ? data->text : json_of(*data).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+    if (!is_one_line(into.probe_body)) return fields.error("post_data", "expected a text of one line, or a mapping");
+    const bool typed = std::ranges::any_of(into.probe_headers,
+                                           [](const auto& entry) { return lower(entry.first) == "content-type"; });
+    if (!into.probe_body.empty() && !typed) into.probe_headers["Content-Type"] = "application/json";
+  }
+  std::size_t bytes = into.probe_body.size();
+  for (const auto& [name, value] : into.probe_headers) bytes += name.size() + value.size();
+  if (bytes > k_probe_max || into.probe_headers.size() > k_headers_max)
+    return fields.error(into.probe_body.empty() ? "headers" : "post_data",
+                        "is too long: a probe has at most 16 headers, and 1,000 bytes with its data");
+  return {};
+}
+
 // A path alone, or a mapping.
 Result<void> read_probe(const Fields& service, std::string_view key, job::Service& into) {
   const Node* node = service.find(key);
@@ -49,13 +102,8 @@ Result<void> read_probe(const Fields& service, std::string_view key, job::Servic
       return fields.error(
           "command",
           "is not built yet: write 'path: /health', or leave the probe out, and every answer to GET / counts");
-    if (fields.find("post_data") != nullptr)
-      return fields.error("post_data",
-                          "is not built yet: write the path of a GET request, such as 'path: /health' or '/v1/models'");
-    if (fields.find("headers") != nullptr)
-      return fields.error("headers",
-                          "is not built yet: write a path that answers without them, such as 'path: /health'");
     TRY(fields.text("path", into.path));
+    TRY(read_probe_request(fields, into));
     TRY(fields.duration("initial_delay", 1s, 24h, into.initial_delay));
     TRY(fields.duration("every", 100ms, 5min, into.every));
     TRY(fields.duration("timeout", 100ms, 5min, into.timeout));
@@ -98,9 +146,8 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
   if (twins != least) into.replicas_min = std::max(least, 1);
   TRY(read_seconds(fields, "upscale_delay_seconds", 24h, into.up_after));
   TRY(read_seconds(fields, "downscale_delay_seconds", 24h, into.down_after));
-  fields.ignore("target_qps_per_replica", twins == least
-                                              ? "the number of replicas is fixed"
-                                              : "the number follows the requests under way: service.scale.concurrency");
+  if (twins == least) fields.ignore("target_qps_per_replica", "the number of replicas is fixed");
+  else TRY(fields.number("target_qps_per_replica", {0.001, 1e6}, into.scale_rate));
   for (const char* key : {"base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"})
     fields.ignore(key, "every host that fits may get a replica");
   return {};
@@ -108,18 +155,20 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
 
 // The number of replicas follows this when it is a range.
 Result<void> read_scale(const Fields& service, job::Service& into) {
-  into.scale_concurrency = into.replicas_min > 0 ? k_usual_concurrency : 0;
+  into.scale_concurrency = into.replicas_min > 0 && into.scale_rate == 0 ? k_usual_concurrency : 0;
   const Node* scale = service.find("scale");
   if (scale == nullptr) return {};
   TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *scale, "service.scale",
                                                {"concurrency", "requests_per_second", "up_after", "down_after"}));
   if (into.replicas_min == 0) return service.error("scale", "needs a range: write 'replicas: 1..4'");
-  if (fields.find("requests_per_second") != nullptr)
-    return fields.error("requests_per_second",
-                        "is not built yet: write 'concurrency: 8', the requests under way per replica");
+  if (fields.find("requests_per_second") != nullptr && fields.find("concurrency") != nullptr)
+    return fields.error("requests_per_second", "stands beside 'concurrency': the number of replicas follows one of them");
+  double rate = 0;
+  TRY(fields.number("requests_per_second", {0.001, 1e6}, rate));
+  if (rate > 0) into.scale_rate = rate, into.scale_concurrency = 0;
   int concurrency = 0;
   TRY(fields.integer("concurrency", 1, 100'000, concurrency));
-  if (concurrency > 0) into.scale_concurrency = concurrency;
+  if (concurrency > 0) into.scale_concurrency = concurrency, into.scale_rate = 0;
   TRY(fields.duration("up_after", 1s, 24h, into.up_after));
   return fields.duration("down_after", 1s, 24h, into.down_after);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ inline constexpr int k_service_failures = 10;  // short runs in a row before a r
 
 struct Service {
   std::uint16_t port = 0;  // on 127.0.0.1 of the replica's host
-  std::string path;        // that the probe asks for with GET; empty: any answer to "/" will do
+  std::string path;        // that the probe asks for; empty: any answer to "/" will do
   Duration initial_delay = std::chrono::minutes{20};  // a replica may need so long until it is ready
   Duration every = std::chrono::seconds{1};           // of the probe
   Duration timeout = std::chrono::seconds{2};         // for its answer
@@ -28,7 +29,10 @@ struct Service {
   int replicas_min = 0;          // Spec::twins is the most; 0: the number is fixed
   bool sleeps = false;           // its last replica ends after down_after without a request; the next request starts it
   double scale_concurrency = 0;  // requests under way per replica that are aimed at; 0: the number is fixed
+  double scale_rate = 0;         // requests per second and replica that are aimed at instead; 0: not these
   Duration up_after = std::chrono::seconds{15}, down_after = std::chrono::minutes{10};  // of more, or less, than that
+  std::map<std::string, std::string> probe_headers{};  // are sent with each probe
+  std::string probe_body{};                            // makes each probe a POST that sends this; empty: a GET
   bool operator==(const Service&) const = default;
 };
 

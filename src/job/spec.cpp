@@ -132,7 +132,10 @@ void fields(R& r, Of<R, Service>& m) {
   r.unless("version", m.version, 1)
       .unless("replicas_min", m.replicas_min, 0)
       .unless("sleeps", m.sleeps, false)
-      .unless("scale_concurrency", m.scale_concurrency, 0.0);
+      .unless("scale_concurrency", m.scale_concurrency, 0.0)
+      .unless("scale_rate", m.scale_rate, 0.0)
+      .unless("probe_headers", m.probe_headers, {})
+      .unless("probe_body", m.probe_body, "");
   r.added("up_after_ms", m.up_after).added("down_after_ms", m.down_after);
 }
 

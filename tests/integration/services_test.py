@@ -281,6 +281,70 @@ class Services(grid.Case):
         clients.tell("requests of a load that three replicas answer")
         self.assertEqual(clients.failures + later.failures, [], self.gateway_log(job))
 
+    def test_a_replica_that_leaves_ends_its_answer_of_20_seconds(self):
+        job = self.start("drained", "1..2", 1, envs={"DELAY": "1"}, recovery={"lost_after": "60s"},
+                         service={"scale": {"concurrency": 8, "up_after": "2s", "down_after": "2s"}})
+        url, streams = self.url(job), []
+
+        def generate():
+            began = time.monotonic()
+            with urllib.request.urlopen(url + "/generate", timeout=60) as answer:
+                text = answer.read().decode()
+            streams.append((text.split()[2], text.count("data: "), text.endswith("[DONE]\n\n"), began, time.monotonic()))
+
+        threads = [threading.Thread(target=generate) for _ in range(6)]
+        with Clients(url, rate=12):
+            wait_until("two replicas", 90, lambda: self.show(job)["ready"] == 2, lambda: f"{self.show(job)}\n{job.evidence()}")
+            for thread in threads:
+                thread.start()
+        # Six requests under way ask for one replica: the other one leaves while it answers.
+        wait_until("the second replica to leave", 60,
+                   lambda: any("ask for 1 " in one["text"] for one in job.events("scaled")), job.evidence)
+        left = time.monotonic()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([(count, whole) for _, count, whole, _, _ in streams], [(41, True)] * 6, self.gateway_log(job))
+        self.assertTrue(all(end > left for *_, end in streams), "they were under way when one replica was too many")
+        wait_until("one replica", 60, lambda: len(self.show(job)["replicas"]) == 1, lambda: f"{self.show(job)}\n{job.evidence()}")
+        gone = time.monotonic()
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            stays = answer.read().decode().split()[0]
+        self.assertTrue(any(host != stays for host, *_ in streams), f"{streams}: none at the replica that left; {stays} stays")
+        figure("answers of 20 s at a replica that leaves", f"{len(streams)} of 6 complete, it left {gone - max(end for *_, end in streams):.1f} s after them")
+
+    def test_the_daemon_may_sleep_and_agents_may_be_killed(self):
+        job = self.start("suspended", 2, recovery={"lost_after": "5s"})
+        attempts = [len(job.attempts()), len(self.show(job)["replicas"])]
+        with Clients(self.url(job), rate=20) as clients:
+            time.sleep(1)
+            daemon = laptop.daemon_pid()
+            os.kill(daemon, signal.SIGSTOP)
+            try:
+                time.sleep(30)
+            finally:
+                os.kill(daemon, signal.SIGCONT)
+            time.sleep(8)  # more than lost_after
+            for host in self.providers(job):
+                number = int(host.lstrip("h"))
+                agents = self.grid.pids(number, r"gridctl-agent\S* connect")
+                self.assertTrue(agents)
+                self.grid.signal(number, agents, signal.SIGKILL)
+                moment = time.monotonic()
+                figure(f"agents of {host} killed until answered", f"{self.gap(clients, moment):.2f} s")
+                self.assertLess(self.gap(clients, moment), 2)
+                self.wait_ready(job, 2)
+        clients.tell("requests while the daemon sleeps for 30 s and agents are killed")
+        self.assertEqual(clients.failures, [], self.gateway_log(job))
+        self.assertEqual([len(job.attempts()), len(self.show(job)["replicas"])], attempts)
+        self.assertEqual(len(self.replicas_that_go_on(job)), 2)
+
+    def test_a_probe_says_what_the_file_says(self):
+        guarded = self.start("guarded", 1, service={"probe": {"path": "/guarded", "headers": {"X-Probe": "it's 100% us"}}})
+        self.assertEqual(self.show(guarded)["ready"], 1)
+        laptop.run("service", "stop", guarded.id, "--now")
+        model = self.start("model", 1, service={"probe": {"path": "/probe", "post_data": {"model": "it's", "max_tokens": 1}}})
+        self.assertEqual(self.show(model)["ready"], 1)
+
     def test_a_service_sleeps_until_somebody_asks(self):
         job = self.start("sleepy", "0..1", 1, service={"scale": {"down_after": "3s"}})
         url = self.url(job)

@@ -65,7 +65,7 @@ Options shrink(Options options, const std::string& rule) {
          {&Options::loss, &Options::duplicate, &Options::long_delay, &Options::bad_bytes, &Options::kill_point,
           &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails,
           &Options::kill_launch, &Options::late_start, &Options::cancel_start, &Options::sleep_launch,
-          &Options::lie_start, &Options::point_faults,
+          &Options::lie_start, &Options::point_faults, &Options::server_crashes, &Options::server_hangs, &Options::gateway_fails,
           &Options::rich_faults}) {
       if (options.*chance == 0) continue;
       Options fewer = options;
@@ -107,7 +107,7 @@ struct Plan {
   std::vector<std::uint64_t> old_seeds;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
-  bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false, bags = false;
+  bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false, bags = false, services = false;
   std::optional<RegistryKind> registry;
 };
 
@@ -115,13 +115,13 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
       "events (--quiet: in one line). Status 1 then. --pairs: of each two effects that follow each other the second\n"
       "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n"
-      "--bags: only the seeds that have bags of tasks.\n",
+      "--bags, --services: only the seeds that have bags of tasks, or services.\n",
       stderr);
   return 2;
 }
@@ -138,6 +138,7 @@ std::optional<Plan> parse(int argc, char** argv) {
     else if (word == "--pairs") plan.pairs = true;
     else if (word == "--reach") plan.reach = true;
     else if (word == "--bags") plan.bags = true;
+    else if (word == "--services") plan.services = true;
     else if (!more) return std::nullopt;
     else if (word == "--seed") plan.first = std::stoull(argv[++i]), plan.count = 1;
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
@@ -188,6 +189,7 @@ int drive(int argc, char** argv) {
   const auto run = [&](std::uint64_t seed) {
     Options options = draw(seed);
     if (plan->bags && options.bags == 0) return true;
+    if (plan->services && options.services == 0) return true;
     if (plan->registry) options.registry = *plan->registry;
     const std::clock_t before = std::clock();
     const Outcome outcome = run_one(options, plan->trace);

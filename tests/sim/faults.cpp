@@ -62,6 +62,8 @@ void begin(World& world, const Fault& fault) {
     case FaultKind::resume: return laptop.user_resumes(job_of(world, fault));
     case FaultKind::drain: return laptop.user_drains(fault.host, true, Duration{fault.duration / 4});
     case FaultKind::price: return laptop.user_prices(fault.host, fault.usd);
+    case FaultKind::gateway_kill: return laptop.gateways().die();
+    case FaultKind::service_apply: return laptop.user_applies(job_of(world, fault));
     case FaultKind::month_budget: return laptop.user_budgets(k_owners[static_cast<std::size_t>(fault.job % 3)], fault.usd);
   }
 }

@@ -145,6 +145,7 @@ class Host {
   [[nodiscard]] Result<void> take_orders(const Key& key, const wire::BagAsk& ask);
   [[nodiscard]] wire::BagTold tell_tasks(const Key& key, const wire::BagAsk& ask);
   void lie(wire::BagTold& told);
+  void serve_requests(const Key& key, Payload* payload);  // a replica of a service
   void await_peers(const Key& key, Payload* payload, Nanos from);
   void work(const Key& key, Payload* payload, Nanos from);
   void say(Folder& folder, const std::string& words) const;  // by the program

@@ -16,7 +16,23 @@ constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced m
 void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
   init_[payload] = spawn();
   if (const Folder* mine = folder(key); mine != nullptr && mine->start->spec.bag) return run_tasks(key, payload);
+  if (world_.jobs[static_cast<std::size_t>(payload->job)].spec.service) return serve_requests(key, payload);
   await_peers(key, payload, from);
+}
+
+// It answers when it has loaded, until somebody ends it; or it crashes.
+void Host::serve_requests(const Key& key, Payload* payload) {
+  const Options& o = world_.options;
+  const bool hangs = !world_.healed && world_.rng.chance(o.server_hangs);
+  payload->ready_at = hangs ? INT64_MAX : world_.now + o.load_time;
+  if (world_.healed || !world_.rng.chance(o.server_crashes)) return;
+  const std::size_t which = folder(key)->launches.size() - 1;
+  world_.after(world_.rng.between(k_ms, 4 * k_min), world_.host_node(index_), [this, key, payload, which] {
+    if (!payload->alive || folder(key) == nullptr) return;
+    const bool fails = world_.rng.chance(0.5);
+    agent::ExitRecord record{"run", fails ? 1 : 0, 0, 0, 0, false, false};
+    payload_over(key, which, fails ? Why::failed : Why::finished, &record);
+  });
 }
 
 void Host::await_peers(const Key& key, Payload* payload, Nanos from) {

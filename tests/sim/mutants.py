@@ -23,6 +23,7 @@ TOP = HERE.parent.parent
 NEVER = 1 << 62  # not caught; in an order of seeds
 SIMULATOR = "gridctl_sim"
 TEST_PATIENCE = 600  # seconds
+ONLY = {"bag-": "--bags", "service-": "--services"}  # by the beginning of a name: which seeds
 
 
 def read_mutants():
@@ -144,8 +145,9 @@ class Build:
         return place / program, ""
 
 
-def run_seeds(simulator, seeds, only_bags):
-    words = [simulator, "--count", str(seeds), "--quiet"] + ["--bags"] * only_bags
+def run_seeds(simulator, seeds, name):
+    only = [option for word, option in ONLY.items() if name.startswith(word)]
+    words = [simulator, "--count", str(seeds), "--quiet", *only]
     done = subprocess.run(words, capture_output=True, text=True)
     simulator.unlink()
     found = re.search(r"^seed (\d+) breaks (\w+): (?:\2: )?(.*)$", done.stdout, re.M)
@@ -200,7 +202,7 @@ def main():
         program, problem = build.plant(name, file, expression, binary or SIMULATOR)
         if problem:
             return name, key, problem
-        return name, key, run_test(program, build.sound(binary), tests) if test else run_seeds(program, chosen.seeds, name.startswith("bag-"))
+        return name, key, run_test(program, build.sound(binary), tests) if test else run_seeds(program, chosen.seeds, name)
 
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(judge, mutant) for mutant in missing]):

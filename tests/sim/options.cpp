@@ -8,12 +8,13 @@ namespace gridctl::sim {
 
 namespace {
 
-constexpr std::array<const char*, k_fault_kinds + 4> k_names{
+constexpr std::array<const char*, k_fault_kinds + 6> k_names{
     "cut_both",         "cut_requests",      "cut_replies",    "cut_all",         "slow",
     "host_power",       "host_sleep",        "host_disk_full", "host_clock_jump", "agent_kill",
     "supervisor_kill",  "payload_kill",      "laptop_kill",    "laptop_power",    "laptop_sleep",
     "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel",
-    "resume",           "drain",             "price",          "month_budget"};
+    "resume",           "drain",             "price",          "month_budget",    "gateway_kill",
+    "service_apply"};
 
 // Most durations are short; some are beyond every timer.
 Nanos draw_duration(Random& random, const Options& options) {
@@ -170,6 +171,81 @@ void draw_bag(const Options& o, Random& random, job::Spec& spec) {
   spec.outputs.clear();
 }
 
+// Services beside other jobs, on hosts that say the truth: replicas that are lost, sleep, follow the load and get new
+// versions, behind gateways that are killed.
+void draw_services(Random& random, Options& o) {
+  if (o.bags > 0 || o.ganged > 0 || !random.chance(0.12)) return;
+  o.services = random.chance(0.5) ? 0.001 : random.unit();
+  o.liar = -1;
+  o.deadly = false;
+  o.lie_start = 0;
+  o.hosts = static_cast<int>(random.between(2, 5));
+  o.jobs = std::min(o.jobs, 3);
+  o.faults_until = std::min(o.faults_until, 15 * k_min);
+  o.load_time = random.between(k_s / 2, 40 * k_s);
+  o.load_step = random.between(20 * k_s, 4 * k_min);
+  o.load_max = static_cast<int>(random.between(2, 20));
+  o.request_rate = 0.1 + 4 * random.unit();
+  o.request_takes = random.chance(0.3) ? random.between(5, 40) * k_s : random.between(50, 3000) * k_ms;
+  if (random.chance(0.3)) o.server_crashes = 0.8 * random.unit();
+  if (random.chance(0.2)) o.server_hangs = 0.4 * random.unit();
+  if (random.chance(0.3)) o.gateway_fails = 0.5 * random.unit();
+  o.prices.clear();
+  std::erase_if(o.faults, [](const Fault& one) { return one.kind == FaultKind::price || one.kind == FaultKind::month_budget; });
+  for (Fault& fault : o.faults) fault.host %= o.hosts, fault.job %= o.jobs, fault.at = std::min(fault.at, o.faults_until);
+  const auto strike = [&](FaultKind kind) {
+    Fault fault;
+    fault.kind = kind;
+    fault.at = random.between(0, o.faults_until);
+    fault.duration = std::min(draw_duration(random, o), o.faults_until - fault.at);
+    fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
+    fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(o.laptops)));
+    fault.job = random.chance(0.6) ? 0 : static_cast<int>(random.below(static_cast<std::uint64_t>(o.jobs)));
+    o.faults.push_back(fault);
+  };
+  const auto often = [&](FaultKind kind, double share, std::int64_t most) {
+    if (random.chance(share))
+      for (std::int64_t left = random.between(1, most); left > 0; --left) strike(kind);
+  };
+  often(FaultKind::gateway_kill, 0.5, 5);
+  often(FaultKind::service_apply, 0.6, 4);
+  often(FaultKind::host_power, 0.5, 4);
+  often(FaultKind::cut_both, 0.5, 4);
+  often(FaultKind::laptop_kill, 0.4, 4);
+  often(FaultKind::payload_kill, 0.3, 4);
+  // Most of their users let them be.
+  if (random.chance(0.8))
+    std::erase_if(o.faults, [](const Fault& one) { return one.kind == FaultKind::cancel || one.kind == FaultKind::resume; });
+}
+
+void draw_service(const Options& o, int index, Random& random, job::Spec& spec) {
+  job::Service service;
+  service.port = static_cast<std::uint16_t>(random.chance(0.3) ? 8000 : 8001 + index);
+  service.path = "/";
+  service.initial_delay = Duration{2 * o.load_time + random.between(30, 120) * k_s};
+  service.drain = Duration{random.between(5, 60) * k_s};
+  spec.twins = static_cast<int>(random.between(1, std::min(4, o.hosts)));
+  if (random.chance(0.6)) {
+    service.replicas_min = static_cast<int>(random.between(1, spec.twins));
+    service.sleeps = service.replicas_min == 1 && random.chance(0.6);
+    if (random.chance(0.3)) service.scale_rate = 0.5 + 5 * random.unit();
+    else service.scale_concurrency = static_cast<double>(random.between(2, 6));
+    service.up_after = Duration{random.between(2, 20) * k_s};
+    service.down_after = Duration{random.between(10, 60) * k_s};
+  }
+  spec.service = service;
+  spec.resources.gpus.clear();
+  spec.recovery.endless = true;
+  spec.recovery.max_failures = job::k_service_failures;
+  spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  spec.checkpoint.standby = false;
+  spec.workload.work.reset();
+  spec.outputs.clear();
+  spec.budget_total.reset();
+  spec.max_duration.reset();
+  spec.deadline.reset();
+}
+
 // What a job costs that runs whole on a host of this price.
 double cost_of(const Options& o, double usd_per_hour) { return usd_per_hour * static_cast<double>(o.work) / (3600 * k_s); }
 
@@ -257,6 +333,10 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
     Random bags(o.seed * 37 + static_cast<std::uint64_t>(index));
     if (index == 0 || bags.chance(o.bags)) return draw_bag(o, bags, spec), spec;
   }
+  if (o.services > 0) {
+    Random services(o.seed * 41 + static_cast<std::uint64_t>(index));
+    if (index == 0 || services.chance(o.services)) return draw_service(o, index, services, spec), spec;
+  }
   if (o.ganged > 0 && (index < 2 || random.chance(o.ganged))) {
     // One that lies, or where nothing lives for long, can be avoided.
     spec.num_nodes = static_cast<int>(random.between(2, std::max(2, std::min(3, o.hosts - (o.liar >= 0 ? 1 : 0)))));
@@ -341,6 +421,8 @@ Options draw(std::uint64_t seed) {
   if (points.chance(0.3)) o.outputs = points.unit();
   Random bags(seed * 0xA24BAED4963EE407u + 13);
   draw_bags(bags, o);
+  Random services(seed * 0x9FB21C651E98DF25u + 17);
+  draw_services(services, o);
   return o;
 }
 

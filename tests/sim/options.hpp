@@ -45,6 +45,8 @@ enum class FaultKind : std::uint8_t {
   drain,         // for the duration
   price,         // of a host, from now on
   month_budget,  // of all jobs, or those of an owner
+  gateway_kill,   // of every service of the laptop
+  service_apply,  // a new version of the service, or the one before that does not work
 };
 inline constexpr int k_fault_kinds = static_cast<int>(FaultKind::cancel) + 1;
 [[nodiscard]] const char* fault_name(FaultKind kind);
@@ -97,6 +99,14 @@ struct Options {
   int task_slow = 1;           // so many times as long on the first host
   bool last_step = false;  // of every bag
   double task_fails = 0, task_poison = 0, task_kills = 0;  // once; always; its worker dies of it, always
+  double services = 0;           // a job is a service; the first one surely, when any
+  Nanos load_time = 0;           // until a server answers
+  double server_crashes = 0, server_hangs = 0;  // of an attempt: its server ends after a while; never answers
+  double gateway_fails = 0;      // a gateway comes to nothing when it is started
+  Nanos load_step = k_min;       // so long clients ask for as much
+  int load_max = 0;              // requests under way at most
+  double request_rate = 1;       // per second, for each of them
+  Nanos request_takes = k_s;
   double program_fails = 0;  // a job's own code ends with an error once in a while
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
   Nanos patience = 0;        // with the healed world; 0: as long as it should take

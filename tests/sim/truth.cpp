@@ -110,6 +110,22 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
   return payloads_.back().get();
 }
 
+bool Truth::serves(int host, const JobId& job, Epoch epoch) {
+  const Payload* payload = find(host, index(job), epoch);
+  return payload != nullptr && payload->alive && world_.now >= payload->ready_at;
+}
+
+bool Truth::was_ready(const JobId& job, Epoch epoch) const {
+  return std::ranges::any_of(payloads_, [&](const auto& one) {
+    return one->job == index(job) && one->epoch == epoch && one->ready_at <= (one->alive ? world_.now : one->ended_at);
+  });
+}
+
+const job::State* Truth::newest(const JobId& job) const {
+  const auto found = shadows_.find(world_.index_of(job));
+  return found == shadows_.end() || !found->second.submitted ? nullptr : &found->second.newest;
+}
+
 void Truth::payload_ends(Payload& payload, Why why) {
   if (!payload.alive) return;
   payload.alive = false;

@@ -43,6 +43,7 @@ struct Payload {  // the job's own program on a host
   bool alive = true;
   Why why = Why::finished;
   Nanos began_at = 0, ended_at = 0;
+  Nanos ready_at = 0;  // of a server
 };
 
 class Truth {
@@ -56,6 +57,9 @@ class Truth {
   // On hosts.
   Payload* payload_starts(int host, int laptop, const wire::AttemptSpec& spec);
   void payload_ends(Payload& payload, Why why);
+  [[nodiscard]] bool serves(int host, const JobId& job, Epoch epoch);  // a replica of a service answers there
+  [[nodiscard]] bool was_ready(const JobId& job, Epoch epoch) const;   // it answered there at some time
+  [[nodiscard]] const job::State* newest(const JobId& job) const;      // that was acknowledged; nullptr: nobody knows it
   [[nodiscard]] bool has_peers(const Payload& payload) const;  // all members of its gang have begun
   [[nodiscard]] bool has_lost_peer(const Payload& payload) const;
   void accepts(int host, int laptop, const wire::StartRequest& request);

@@ -6,6 +6,7 @@
 #include "control/follow/limits.hpp"
 #include "faults.hpp"
 #include "host.hpp"
+#include "service_truth.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -190,7 +191,7 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   // It was final before, by a commit that was done and reported as failed: this is only the first that is heard of it.
   if (std::holds_alternative<job::Done>(before.phase)) return;
   const auto* collecting = std::get_if<job::Collecting>(&before.phase);
-  if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded &&
+  if (collecting != nullptr && collecting->end.success() && !after.policy.endless && after.visible() != job::JobState::succeeded &&
       after.overtaken_by != job::Overtaken::tasks_failed)
     throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
@@ -256,6 +257,7 @@ void Truth::check_reason(const job::State& before, const job::LimitReached& limi
 
 void Truth::stepped(int laptop, const job::State& before, const job::Event& what, const job::State& after) {
   Shadow& known = shadow(after.id);
+  world_.services->stepped(laptop, before, what, after);
   if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
     throw Violation("S2", after.id.value + " goes back to an older epoch");
   if (after.head < before.head) throw Violation("S2", after.id.value + " goes back to an older head");

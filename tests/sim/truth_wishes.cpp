@@ -235,7 +235,7 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
-  if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
+  if (world_.healed && waiting != nullptr && !job.spec().service && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
       job.spec().num_nodes == 1 && job.spec().twin_of.value.empty() && !is_behind_a_gang(laptop, job))
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();

@@ -2,7 +2,9 @@
 #include "user.hpp"
 
 #include "bag_truth.hpp"
+#include "control/serve/roll.hpp"
 #include "sched/catalogue.hpp"
+#include "service_truth.hpp"
 #include "truth.hpp"
 
 namespace gridctl::sim {
@@ -29,7 +31,8 @@ Laptop::Laptop(World& world, int index)
       clock_(run_.clock()),
       net_(world, run_, index),
       freight_(world, run_, net_, index, disk_full),
-      folders_(world, index) {
+      folders_(world, index),
+      gateways_(world, index, [this] { return backend_->records(); }, disk_full) {
   if (!backend_->open()) throw Violation("R", "the registry cannot be made");
   for (std::size_t i = 0; i < world.hosts.size(); ++i) {
     registry::Provider provider;
@@ -69,7 +72,11 @@ void Laptop::start() {
   controller_ = std::make_unique<control::Controller>(
       control::World{clock_, run_, net_, records_, freight_, folders_}, settings,
       world_.concerns.empty() ? std::span<const control::ConcernMaker>(control::k_concerns) : world_.concerns);
-  if (controller_->start()) return;
+  if (controller_->start()) {
+    if (world_.options.services > 0)
+      gateway_watch_ = std::make_unique<control::Gateways>(run_, clock_, controller_->book(), gateways_);
+    return;
+  }
   records_.close();  // what is saved at the end is not: a kill in the midst of that would come out of a destructor
   controller_.reset();
   run_.event(k_start_again, [this] { start(); });
@@ -87,6 +94,9 @@ void Laptop::die(bool power_lost) {
   if (power_lost) node.booted_at = world_.now, node.boot_base = 20 * k_s, ++node.boots;
   records_.close();
   run_.kill();
+  applies_.clear();
+  if (power_lost) gateways_.die();
+  gateway_watch_.reset();
   controller_.reset();
   backend_->close(power_lost);
 }
@@ -122,7 +132,7 @@ void Laptop::look() {
   const Node& node = world_.node(index_);
   if (disk_full || registry_trouble || controller_ == nullptr) clear_since_ = world_.now;
   clear_since_ = std::max(clear_since_, node.woke_at);
-  if (controller_ != nullptr) world_.truth->audit(*this), world_.bags->audit(*this);
+  if (controller_ != nullptr) world_.truth->audit(*this), world_.bags->audit(*this), world_.services->audit(*this);
   run_.event(k_look, [this] { look(); });
 }
 
@@ -157,6 +167,98 @@ void Laptop::user_resumes(const JobId& id) {
   if (!step || job::is_final(step->state.visible())) return;
   world_.say(id.value, " is resumed on laptop", index_);
   world_.truth->resumed(world_.truth->index(id), step->state);
+}
+
+// `gridctl service apply` on this laptop.
+class SimRollDesk : public control::RollDesk {
+ public:
+  SimRollDesk(Laptop& laptop, JobId service) : laptop_(laptop), service_(std::move(service)) {}
+
+  Result<registry::Job> job(const JobId& id) override {
+    if (!laptop_.can_command()) return cannot();
+    return laptop_.records_.by_user([&](auto& records) { return records.job(id); });
+  }
+  Result<std::vector<registry::Input>> inputs(const JobId& id) override {
+    if (!laptop_.can_command()) return cannot();
+    return laptop_.records_.by_user([&](auto& records) { return records.inputs(id); });
+  }
+  Result<void> submit(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs) override {
+    if (!laptop_.can_command()) return cannot();
+    laptop_.world_.add_job({id, laptop_.index_, spec});
+    TRY(laptop_.records_.by_user([&](auto& records) { return records.submit(id, spec, laptop_.wall(), inputs); }));
+    laptop_.world_.truth->submitted(laptop_.world_.truth->index(id));
+    return {};
+  }
+  Result<void> replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
+                       const job::Event& what) override {
+    return change(id, what, [&](auto& records) { return records.replace(id, spec, inputs, {laptop_.wall(), what}); });
+  }
+  Result<void> apply(const JobId& id, const job::Event& what) override {
+    return change(id, what, [&](auto& records) { return records.apply(id, {laptop_.wall(), what}); });
+  }
+  Result<void> keep_secrets(const JobId& id) override {
+    std::map<std::string, std::string> secrets;
+    for (const std::string& name : laptop_.world_.jobs[static_cast<std::size_t>(laptop_.world_.index_of(service_))].spec.secrets)
+      secrets[name] = laptop_.world_.truth->secret_of(laptop_.world_.index_of(service_));
+    if (laptop_.disk_full) return make_error(Code::no_space, "the disk is full");
+    laptop_.folders_.put_secrets(id, secrets);
+    return {};
+  }
+  Result<void> committed() override { return {}; }
+  bool are_same(const job::Spec&, const std::vector<registry::Input>&, const std::vector<registry::Input>&) override {
+    return true;
+  }
+  bool gateway_lives() override { return laptop_.gateways_.lives(service_); }
+  std::optional<control::GatewayInfo> told() override { return laptop_.gateways_.told(service_); }
+  std::optional<control::ServerLine> line(int replica) override {
+    if (!laptop_.gateways_.lives(service_)) return std::nullopt;
+    control::ServerLine line;
+    line.status = laptop_.gateways_.answers(service_, replica) ? "UP" : "DRAIN";
+    line.under_way = laptop_.gateways_.is_drained(service_, replica) ? 0 : 1;
+    return line;
+  }
+  Result<void> let_leave(int replica) override { return laptop_.gateways_.let_leave(service_, replica, laptop_.wall()); }
+  void let_stay(int replica) override { laptop_.gateways_.stay(service_, replica); }
+  BootTime now() override { return laptop_.boot(); }
+  void pause(Duration time) override { laptop_.run_.pause(time); }
+  void note(const std::string& text) override { laptop_.world_.say("service apply: ", text); }
+
+ private:
+  static Error cannot() { return make_error(Code::io, "the registry is not open"); }
+  template <class Write>
+  Result<void> change(const JobId& id, const job::Event& what, Write write) {
+    TRY_ASSIGN(const registry::Job before, job(id));
+    Truth& truth = *laptop_.world_.truth;
+    if (std::holds_alternative<job::ResumeRequested>(what)) truth.may_resume(truth.index(id));
+    TRY_ASSIGN(const job::Step step, laptop_.records_.by_user(write));
+    if (std::holds_alternative<job::ResumeRequested>(what)) truth.resumed(truth.index(id), step.state);
+    else truth.stepped(laptop_.index_, before.machine, what, step.state);
+    if (std::holds_alternative<job::CancelRequested>(what)) truth.cancelled(truth.index(id));
+    return {};
+  }
+
+  Laptop& laptop_;
+  const JobId service_;
+};
+
+void Laptop::user_applies(const JobId& id) {
+  if (!can_command() || !world_.truth->knows(id) || applies_.contains(id.value)) return;
+  const Result<registry::Job> leader = records_.by_user([&](auto& records) { return records.job(id); });
+  if (!leader || !leader->spec.service || !leader->spec.twin_of.value.empty() || job::is_final(leader->state) ||
+      leader->machine.cancel)
+    return;
+  applies_.insert(id.value);
+  auto version = std::make_shared<control::NewVersion>(control::NewVersion{id, *leader, leader->spec, {}});
+  version->spec.service->version = world_.services->next_version(id, leader->spec.service->version);
+  world_.say(id.value, " gets version ", version->spec.service->version);
+  run_.run({os::Lane::Kind::urgent, ""}, [this, id, version] {
+    SimRollDesk desk(*this, id);
+    const Result<bool> done = control::is_rolled(desk, *version);
+    const Result<void> rolled = !done ? Result<void>(done.error()) : *done ? Result<void>{} : control::roll(desk, *version);
+    world_.say(id.value, rolled ? " has its version" : " does not get its version: " + rolled.error().one_line());
+    if (rolled) world_.services->applied(id, version->spec.service->version);
+    applies_.erase(id.value);
+  });
 }
 
 template <class Change>

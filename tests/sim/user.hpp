@@ -5,11 +5,15 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "control/daemon/controller.hpp"
+#include "control/daemon/gateways.hpp"
 #include "executor.hpp"
 #include "folders.hpp"
 #include "freight.hpp"
+#include "gateways.hpp"
 #include "network.hpp"
 #include "records.hpp"
 #include "watched_records.hpp"
@@ -32,6 +36,7 @@ class Laptop {
   void user_submits() { submit_jobs(); }  // those that were added since it began
   void user_cancels(const JobId& job, bool at_once);
   void user_resumes(const JobId& job);
+  void user_applies(const JobId& service);  // its next version; or goes on with one that was interrupted
   void user_drains(int host, bool drained, Duration within);
   void user_prices(int host, double usd_per_hour);
   void user_budgets(const std::string& owner, double usd_month);
@@ -39,6 +44,10 @@ class Laptop {
   // For the eye of Truth.
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] control::Controller* controller() { return controller_.get(); }
+  [[nodiscard]] SimGateways& gateways() { return gateways_; }
+  [[nodiscard]] bool can_command() const;
+  // A command that is still under way is over: by itself, or with the daemon's process.
+  [[nodiscard]] bool applies(const JobId& service) const { return applies_.contains(service.value); }
   [[nodiscard]] int deaths() const { return deaths_; }
   [[nodiscard]] SimFolders& folders() { return folders_; }
   [[nodiscard]] const SimFolders& folders() const { return folders_; }
@@ -52,7 +61,7 @@ class Laptop {
   void start();
   void submit_jobs();
   void look();
-  [[nodiscard]] bool can_command() const;
+  friend class SimRollDesk;
   template <class Change>
   bool change_provider(int host, Change change);
 
@@ -66,7 +75,10 @@ class Laptop {
   SimNetwork net_;
   SimFreight freight_;
   SimFolders folders_;
+  SimGateways gateways_;
   std::unique_ptr<control::Controller> controller_;
+  std::unique_ptr<control::Gateways> gateway_watch_;  // in worlds with services
+  std::set<std::string> applies_;
   bool running_ = false;
   int deaths_ = 0;
   std::optional<bool> doomed_;  // true: with the power

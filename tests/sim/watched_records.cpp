@@ -35,10 +35,13 @@ Result<job::Step> WatchedRecords::apply(const JobId& id, const job::TimedEvent& 
 
 Result<job::Step> WatchedRecords::replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
                                           const job::TimedEvent& event) {
+  const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
+  if (resumes) world_.truth->may_resume(world_.truth->index(id));
   TRY_ASSIGN(job::Step step, Forwarded::replace(id, spec, inputs, event));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
-  world_.truth->stepped(laptop_, before, event.what, step.state);
+  if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
+  else world_.truth->stepped(laptop_, before, event.what, step.state);
   return step;
 }
 

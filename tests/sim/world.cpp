@@ -7,6 +7,7 @@
 #include "bag_truth.hpp"
 #include "faults.hpp"
 #include "host.hpp"
+#include "service_truth.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -28,6 +29,7 @@ World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(tra
   links.resize(static_cast<std::size_t>(options.laptops * options.hosts));
   truth = std::make_unique<Truth>(*this);
   bags = std::make_unique<BagTruth>(*this);
+  services = std::make_unique<ServiceTruth>(*this);
   Random specs = rng.fork();
   for (int i = 0; i < options.jobs; ++i) {
     SimJob job;
@@ -187,10 +189,12 @@ void World::run() {
   run_until(options.faults_until);
   heal(*this);
   truth->healed();
+  services->converge();
   // A healthy world must converge: checked in slices, so that a quick one ends early.
   const Nanos patience = options.patience > 0 ? options.patience : truth->patience();
   for (const Nanos end = now + patience; now < end && !truth->all_settled();) run_until(std::min(end, now + 10 * k_s));
   truth->final_check();
+  services->final_check();
 }
 
 }  // namespace gridctl::sim

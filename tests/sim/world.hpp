@@ -30,6 +30,7 @@ class Host;
 class Laptop;
 class Truth;
 class BagTruth;
+class ServiceTruth;
 
 // Thrown by checks; ends the run. `rule` is S1…S8, L1…L5 or R for a repetition that differs.
 struct Violation : std::runtime_error {
@@ -140,6 +141,7 @@ class World {
   std::vector<std::unique_ptr<Laptop>> laptops;
   std::unique_ptr<Truth> truth;
   std::unique_ptr<BagTruth> bags;
+  std::unique_ptr<ServiceTruth> services;
   std::vector<std::string> lines;  // of the trace
   std::span<const control::ConcernMaker> concerns;  // of the daemons; empty: those that ship
 

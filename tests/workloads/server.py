@@ -39,6 +39,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.05)
             self.close_connection = True
             return None
+        if self.path == "/generate":  # 20 seconds of events
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for number in range(40):
+                self.wfile.write(f"data: {number} {os.uname().nodename}\n\n".encode())
+                time.sleep(0.5)
+            self.wfile.write(b"data: [DONE]\n\n")
+            self.close_connection = True
+            return None
+        if self.path.startswith("/guarded") and self.headers.get("X-Probe") != "it's 100% us":
+            return self.answer(401, "no\n")
         time.sleep(DELAY)
         return self.answer(200, f"{os.uname().nodename} {os.getpid()} {os.environ.get('VERSION', '')}\n")
 
@@ -55,7 +68,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.sendall(data)
 
     def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        said = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.path == "/probe":
+            good = said == b'{"model":"it\'s","max_tokens":1}' and self.headers["Content-Type"] == "application/json"
+            return self.answer(200 if good else 400, "")
         print(f"POST {self.path}", flush=True)
         time.sleep(DELAY)
         return self.answer(200, f"{os.getpid()}\n")

@@ -145,9 +145,9 @@ class TwinsConcern : public Concern {
     if (const TrackedJob* there = controls_.book.find(id); there != nullptr && there->goes_on()) return;
     const Result<registry::Job> row = controls_.world.records.job(id);
     if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a replica");
-    // An update that failed has left the version that does not work.
-    if (row && (!job::is_final(row->state) || row->spec.service->version != leader.spec().service->version)) return;
-    if (const Result<void> begun = row ? resume(*row) : make(leader, number); !begun)
+    if (row && !job::is_final(row->state)) return;
+    const bool is_ours = row && row->spec.service->version == leader.spec().service->version;
+    if (const Result<void> begun = !row ? make(leader, number) : is_ours ? resume(*row) : renew(leader, *row, number); !begun)
       return report(begun.error(), "while starting a replica");
     controls_.book.note(leader.id(), {"replica_stands_in",
                                       "the host of a replica is silent: " + id.value + " begins, and serves until all "
@@ -203,6 +203,16 @@ class TwinsConcern : public Concern {
   Result<void> resume(const registry::Job& twin) {
     TRY(share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
     TRY(controls_.world.records.apply(twin.id, {controls_.world.clock.wall(), job::ResumeRequested{}}));
+    controls_.book.refresh_soon();
+    return {};
+  }
+
+  // An update that failed has left a version that does not work.
+  Result<void> renew(const TrackedJob& leader, const registry::Job& twin, int number) {
+    TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
+    TRY(share_secrets(leader.id(), twin.id, leader.spec().secrets));
+    const job::Spec spec = job::twin_spec(leader.spec(), leader.id(), leader.row.submitted_at, number);
+    TRY(controls_.world.records.replace(twin.id, spec, inputs, {controls_.world.clock.wall(), job::ResumeRequested{}}));
     controls_.book.refresh_soon();
     return {};
   }

@@ -205,7 +205,8 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
   TRY(jobs.start());
   const HostCare care(loop, run, clock, registry, controller, meter, jobs);
-  const Gateways gateways(run, clock, jobs.book(), paths);
+  LocalGateways local_gateways(paths);
+  const Gateways gateways(run, clock, jobs.book(), local_gateways);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});

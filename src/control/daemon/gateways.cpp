@@ -6,7 +6,6 @@
 #include "control/fleet/fleet.hpp"
 #include "control/follow/limits.hpp"
 #include "job/twin.hpp"
-#include "os/process.hpp"
 
 namespace gridctl::control {
 
@@ -15,8 +14,8 @@ constexpr Duration k_gateway_look = std::chrono::milliseconds{500};
 constexpr Duration k_gateway_again = std::chrono::seconds{2};  // after a start, which may have come to nothing
 }  // namespace
 
-Gateways::Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, Paths paths)
-    : clock_(clock), jobs_(jobs), paths_(std::move(paths)) {
+Gateways::Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, GatewayAccess& access)
+    : clock_(clock), jobs_(jobs), access_(access) {
   timer_ = run.every(k_gateway_look, [this] { tick(); });
 }
 
@@ -26,14 +25,13 @@ void Gateways::tick() {
     if (job->spec().service && job->spec().twin_of.value.empty() && job->in<job::Done>() == nullptr)
       services.push_back(job->id());
   for (const JobId& id : services) {
-    const GatewayFiles files = gateway_files(paths_, id);
-    if (!gateway_lives(files)) start(id);
-    else if (const TrackedJob* leader = jobs_.find(id)) tell(id, job::Spec(leader->spec()), files);
+    if (!access_.lives(id)) start(id);
+    else if (const TrackedJob* leader = jobs_.find(id)) tell(id, job::Spec(leader->spec()));
   }
 }
 
-void Gateways::tell(const JobId& service, const job::Spec& spec, const GatewayFiles& files) {
-  const std::optional<GatewayInfo> info = read_gateway(files);
+void Gateways::tell(const JobId& service, const job::Spec& spec) {
+  const std::optional<GatewayInfo> info = access_.told(service);
   if (!info) return;
   std::vector<JobId> replicas;
   bool proven = false;
@@ -54,7 +52,7 @@ void Gateways::tell(const JobId& service, const job::Spec& spec, const GatewayFi
   if (TrackedJob* const leader = jobs_.find(service);
       leader != nullptr && spec.service->replicas_min > 0 && info->wanted > 0)
     note_wanted(*leader, info->wanted);
-  dismiss(service, spec, files, *info);
+  dismiss(service, spec, *info);
   if (spec.service->sleeps) sleep_or_wake(service, *info);
   if (!proven) return;
   for (const JobId& id : replicas)
@@ -73,6 +71,7 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
 // Every replica that the service shall have is ready, so that none has to stand in. One that was ended counts as well:
 // it does not come back.
 bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
+  if (!jobs_.is_certain()) return false;  // a replica that could not be read is no replica that was ended
   const TrackedJob* const leader = jobs_.find(service);
   if (leader == nullptr || leader->in_doubt || leader->spec().service->version != version) return false;
   for (int number = 1; number <= wanted; ++number) {
@@ -81,6 +80,13 @@ bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
     if (one->in<job::Running>() == nullptr || one->state().ready.epoch != one->state().epoch) return false;
   }
   return true;
+}
+
+// Nobody needs the additional replica of this version: the others serve, or the service sleeps.
+bool Gateways::is_needless(const JobId& service, int wanted, int version, const GatewayInfo& info) const {
+  const TrackedJob* const leader = jobs_.find(service);
+  const bool sleeps = leader != nullptr && leader->spec().service->sleeps && info.asleep && info.trouble.empty();
+  return (sleeps && leader->spec().service->version == version) || is_settled(service, wanted, version);
 }
 
 // Its last replica has answered what it had. A gateway that cannot work is no reason to sleep.
@@ -94,21 +100,20 @@ void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
 }
 
 // Replicas that are too many leave: they finish their requests, and end.
-void Gateways::dismiss(const JobId& service, const job::Spec& spec, const GatewayFiles& files,
-                       const GatewayInfo& info) {
+void Gateways::dismiss(const JobId& service, const job::Spec& spec, const GatewayInfo& info) {
   const int wanted = spec.service->replicas_min > 0 && info.wanted > 0 ? info.wanted : spec.twins;
   for (int number = 2; number <= job::slots_of(spec); ++number) {
     const JobId id = registry::twin_id(service, number);
     const TrackedJob* const replica = jobs_.find(id);
     const bool stands_in = number > spec.twins;
     if (number <= wanted || replica == nullptr || !replica->goes_on() ||
-        (stands_in && !is_settled(service, wanted, replica->spec().service->version))) {
+        (stands_in && !is_needless(service, wanted, replica->spec().service->version, info))) {
       leaving_.erase(id.value);
       continue;
     }
-    const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
-    if (const Result<void> told = let_leave(files, number, clock_.wall()); !told)
+    if (const Result<void> told = access_.let_leave(service, number, clock_.wall()); !told)
       return report(told.error(), "while a replica leaves");
+    const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
     const auto slot = static_cast<std::size_t>(number) - 1;
     const bool runs = replica->in<job::Running>() != nullptr;
     const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;
@@ -124,14 +129,8 @@ void Gateways::start(const JobId& service) {
   const auto [last, first] = started_.try_emplace(service.value, now);
   if (!first && now - last->second < k_gateway_again) return;
   last->second = now;
-  const Result<os::Path> self = os::executable_path();
-  os::SpawnOptions options;
-  options.detach = true;
-  options.new_session = true;
-  const Result<int> pid =
-      self ? os::spawn({self->string(), "__gateway", service.value, "--state", paths_.root.string()}, options)
-           : Result<int>(self.error());
-  if (!pid) report(pid.error(), "while starting the gateway of a service");
+  if (const Result<void> begun = access_.start(service); !begun)
+    report(begun.error(), "while starting the gateway of a service");
 }
 
 }  // namespace gridctl::control

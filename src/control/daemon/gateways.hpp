@@ -7,8 +7,7 @@
 #include <string>
 
 #include "control/follow/job_book.hpp"
-#include "control/reach/paths.hpp"
-#include "control/serve/gateway_files.hpp"
+#include "control/serve/gateway_access.hpp"
 #include "os/clock.hpp"
 #include "os/executor.hpp"
 
@@ -16,20 +15,21 @@ namespace gridctl::control {
 
 class Gateways {
  public:
-  Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, Paths paths);
+  Gateways(os::Executor& run, os::Clock& clock, JobBook& jobs, GatewayAccess& access);
 
  private:
   void tick();
   void start(const JobId& service);
   void note_wanted(TrackedJob& leader, int wanted);
-  void dismiss(const JobId& service, const job::Spec& spec, const GatewayFiles& files, const GatewayInfo& info);
+  void dismiss(const JobId& service, const job::Spec& spec, const GatewayInfo& info);
   void sleep_or_wake(const JobId& service, const GatewayInfo& info);
+  [[nodiscard]] bool is_needless(const JobId& service, int wanted, int version, const GatewayInfo& info) const;
   [[nodiscard]] bool is_settled(const JobId& service, int wanted, int version) const;
-  void tell(const JobId& service, const job::Spec& spec, const GatewayFiles& files);
+  void tell(const JobId& service, const job::Spec& spec);
 
   os::Clock& clock_;
   JobBook& jobs_;
-  const Paths paths_;
+  GatewayAccess& access_;
   std::map<std::string, BootTime> leaving_;  // since when replicas are too many
   std::map<std::string, BootTime> started_;  // by service: a gateway takes a moment until it can be seen
   os::Executor::Timer timer_;

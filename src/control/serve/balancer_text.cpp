@@ -16,12 +16,29 @@ std::string in_ms(Duration time) {
   return std::to_string(std::chrono::duration_cast<milliseconds>(time).count()) + "ms";
 }
 
+// One word of the configuration: nothing in it has a meaning of its own, but for the quote itself.
+std::string in_quotes(std::string_view text, bool is_format) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') quoted += "'\\''";
+    else quoted += c;
+    if (c == '%' && is_format) quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string probe(const job::Service& service) {
+  std::string text = "  option httpchk\n  http-check send meth " + std::string(service.probe_body.empty() ? "GET" : "POST") +
+                     " uri " + (service.path.empty() ? "/" : service.path);
+  for (const auto& [name, value] : service.probe_headers) text += " hdr " + name + " " + in_quotes(value, true);
+  if (!service.probe_body.empty()) text += " body " + in_quotes(service.probe_body, false);
+  return text + "\n  http-check expect status " + (service.path.empty() ? "100-599" : "200-399") + "\n";
+}
+
 std::string backend(const job::Service& service, int replicas) {
   const Duration quick = std::min<Duration>(service.every, milliseconds{250});
-  std::string text = "backend b\n  balance leastconn\n  option httpchk GET " +
-                     (service.path.empty() ? "/" : service.path) + "\n  http-check expect status " +
-                     (service.path.empty() ? "100-599" : "200-399") +
-                     "\n  http-request disable-l7-retry unless { var(txn.safe) -m bool }\n"
+  std::string text = "backend b\n  balance leastconn\n" + probe(service) +
+                     "  http-request disable-l7-retry unless { var(txn.safe) -m bool }\n"
                      "  http-response set-status 503 if { status 425 504 } { res.hdr(x-gridctl-wait) -m found }\n"
                      "  http-response del-header x-gridctl-wait\n"
                      "  server wait unix@" +

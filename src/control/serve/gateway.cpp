@@ -12,9 +12,7 @@
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "control/serve/balancer.hpp"
-#include "control/serve/gateway_files.hpp"
-#include "control/serve/replica_way.hpp"
-#include "control/serve/scaler.hpp"
+#include "control/serve/gateway_rules.hpp"
 #include "control/serve/waiting_room.hpp"
 #include "job/twin.hpp"
 #include "os/log.hpp"
@@ -30,41 +28,6 @@ constexpr Duration k_port_patience = std::chrono::seconds{3};  // for the port o
 constexpr Duration k_enter_patience = std::chrono::seconds{10};
 constexpr unsigned k_logins = 8;              // at once: those of dead hosts take their time
 constexpr std::uint16_t k_port_least = 1024;  // lower ones are for root
-
-// The service as the registry has it.
-struct ReplicaSeen {
-  std::optional<ReplicaPlace> place;
-  bool leaves = false;  // it is being stopped or moved: no new requests
-};
-struct ServiceSeen {
-  std::vector<ReplicaSeen> replicas;
-  bool stops = false, over = false;
-};
-
-Result<ReplicaSeen> replica_seen(registry::Registry& registry, const registry::Job& job) {
-  ReplicaSeen seen;
-  const job::Attempt* const attempt = job.machine.attempt();
-  seen.leaves = job.machine.cancel.has_value() || std::holds_alternative<job::Stopping>(job.machine.phase);
-  if (!job.spec.service || attempt == nullptr || !attempt->all(job::Part::running) || attempt->all(job::Part::ended))
-    return seen;
-  TRY_ASSIGN(registry::Provider provider, registry.provider(attempt->lead().host));
-  seen.place = ReplicaPlace{job.id, attempt->epoch, std::move(provider), job.spec.service->port};
-  return seen;
-}
-
-Result<ServiceSeen> service_seen(registry::Registry& registry, const JobId& id) {
-  ServiceSeen seen;
-  TRY_ASSIGN(const registry::Job leader, registry.job(id));
-  seen.over = job::is_final(leader.state);
-  seen.stops = leader.machine.cancel.has_value();
-  for (int number = 1; number <= job::slots_of(leader.spec); ++number) {
-    const Result<registry::Job> replica = number == 1 ? leader : registry.job(registry::twin_id(id, number));
-    if (!replica && replica.error().code != Code::not_found) return replica.error();
-    Result<ReplicaSeen> one = replica ? replica_seen(registry, *replica) : ReplicaSeen{};
-    seen.replicas.push_back(one ? *std::move(one) : ReplicaSeen{});  // its host is not registered any more
-  }
-  return seen;
-}
 
 // The address stays as long as it can be had: clients know it.
 Result<os::Listener> listen_for(const job::Service& service, const GatewayFiles& files, os::Clock& clock) {
@@ -96,7 +59,7 @@ class Gateway {
         listener_(std::move(listener)),
         balancer_(clock_, std::move(program), *leader_.spec.service, job::slots_of(leader_.spec), listener_.fd.get()),
         waiting_(loop_, clock_, std::move(waiting)),
-        scaler_(*leader_.spec.service, leader_.spec.twins, before_.wanted, before_.asleep),
+        rules_(*leader_.spec.service, leader_.spec.twins, job::slots_of(leader_.spec), before_),
         logins_(k_logins),
         looks_(1) {
     const auto enter = [this](const ReplicaPlace& place) {
@@ -106,8 +69,6 @@ class Gateway {
       ways_.push_back(std::make_unique<ReplicaWay>(loop_, clock_, logins_, enter, server_socket(replica)));
     for (std::size_t i = 0; i < ways_.size(); ++i)
       ways_[i]->on_refused = [this, name = server_name(static_cast<int>(i) + 1)] { balancer_.distrust(name); };
-    leaves_.resize(ways_.size());
-    clocks_.resize(ways_.size());
   }
 
   void run() {
@@ -127,15 +88,13 @@ class Gateway {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const int number = static_cast<int>(i) + 1;
       ways_[i]->tick(now);
-      const bool leaves = leaves_[i] || scaler_.is_asleep() || leaves_now(files_, number, clock_.wall());
-      wanted.push_back(!ways_[i]->is_open() ? ServerState::out : leaves ? ServerState::drain : ServerState::ready);
-      clocks_[i].drained(leaves && balancer_.is_drained(number));
-      clocks_[i].see(ways_[i]->epoch(), ways_[i]->is_open() && !leaves, balancer_.is_up(number), passed,
-                     *leader_.spec.service);
+      const ReplicaSight sight{ways_[i]->epoch(), ways_[i]->is_open(), balancer_.is_up(number),
+                               balancer_.is_drained(number), leaves_now(files_, number, clock_.wall())};
+      wanted.push_back(rules_.see(i, sight, passed));
     }
-    balancer_.keep(wanted, stops_);
+    balancer_.keep(wanted, rules_.stops());
     waiting_.tick(balancer_.any_up());
-    scaler_.see(now, balancer_.under_way() + waiting_.guests(), balancer_.requests(), balancer_.any_up());
+    rules_.see_requests(now, balancer_.under_way() + waiting_.guests(), balancer_.requests(), balancer_.any_up());
     publish();
     look();
   }
@@ -150,7 +109,8 @@ class Gateway {
       if (!os::exists(files_.folder)) {
         seen->emplace(ServiceSeen{{}, true, true});  // the state directory is gone
       } else if (!version || *version != version_) {
-        seen->emplace(service_seen(registry_, leader_.id));
+        const auto provider = [this](const HostName& name) { return registry_.provider(name); };
+        seen->emplace(service_seen(registry_, provider, leader_.id));
         if (version && **seen) version_ = *version;
       }
       loop_.post([this, seen] {
@@ -163,17 +123,14 @@ class Gateway {
   void take(const Result<ServiceSeen>& seen) {
     if (!seen) return os::log(os::LogLevel::warn, "while looking at the registry: " + seen.error().one_line());
     if (seen->over) return loop_.stop();
-    stops_ = seen->stops;
-    for (std::size_t i = 0; i < ways_.size() && i < seen->replicas.size(); ++i) {
-      leaves_[i] = seen->replicas[i].leaves || seen->stops;
+    rules_.take(*seen);
+    for (std::size_t i = 0; i < ways_.size() && i < seen->replicas.size(); ++i)
       ways_[i]->follow(seen->replicas[i].place);
-    }
   }
 
   void publish() {
-    GatewayInfo info{os::process_id(), listener_.port, balancer_.trouble(), std::string(k_version), {},
-                     scaler_.wanted(), scaler_.is_asleep()};
-    for (const ReadyClock& one : clocks_) info.replicas.push_back(one.told());
+    GatewayInfo info{os::process_id(), listener_.port, balancer_.trouble(), std::string(k_version), {}, 0, false};
+    rules_.tell(info);
     if (info == told_) return;
     const Result<void> saved = save_gateway(files_, info);
     if (!saved) return os::log(os::LogLevel::warn, "while saving its address: " + saved.error().one_line());
@@ -190,11 +147,8 @@ class Gateway {
   const os::Listener listener_;
   Balancer balancer_;
   WaitingRoom waiting_;
-  Scaler scaler_;
+  GatewayRules rules_;
   std::vector<std::unique_ptr<ReplicaWay>> ways_;
-  std::vector<bool> leaves_;
-  std::vector<ReadyClock> clocks_;
-  bool stops_ = false;  // the user has ended the service
   BootTime ticked_ = clock_.boot();
   GatewayInfo told_;
   std::int64_t version_ = -1;  // of the registry; for the thread of `looks_`

@@ -21,10 +21,18 @@ Scaler::Scaler(const job::Service& service, int replicas_max, int before, bool w
       asleep_(service.sleeps && was_asleep) {}
 
 // The mean of the last minute, or of as long as it takes to be sure that more are needed.
+double Scaler::load() const {
+  if (samples_.empty()) return 0;
+  if (service_.scale_rate <= 0) return sum_ / static_cast<double>(samples_.size()) / service_.scale_concurrency;
+  const Sample &first = samples_.front(), &last = samples_.back();
+  const double passed = gridctl::seconds(last.at - first.at);
+  // HAProxy that was started anew counts from 0.
+  if (passed <= 0 || last.requests < first.requests) return static_cast<double>(wanted_);
+  return static_cast<double>(last.requests - first.requests) / passed / service_.scale_rate;
+}
+
 int Scaler::asked_for() const {
-  const double mean = samples_.empty() ? 0 : sum_ / static_cast<double>(samples_.size());
-  return std::clamp(static_cast<int>(std::ceil(mean / service_.scale_concurrency - 1e-9)), service_.replicas_min,
-                    most_);
+  return std::clamp(static_cast<int>(std::ceil(load() - 1e-9)), service_.replicas_min, most_);
 }
 
 // One that loads is not idle: those who woke it may have given up, and the next ones would have to wake it again.
@@ -38,9 +46,9 @@ void Scaler::see(BootTime now, std::uint64_t under_way, std::uint64_t requests, 
   const bool asked = under_way > 0 || std::exchange(requests_, requests) != requests;
   if (asked) asleep_ = false;
   if (service_.sleeps) rest(now, !asked && serves && wanted_ == 1);
-  if (service_.replicas_min == 0 || service_.scale_concurrency <= 0) return;
+  if (service_.replicas_min == 0 || (service_.scale_concurrency <= 0 && service_.scale_rate <= 0)) return;
   if (!samples_.empty() && now - samples_.back().at < k_between_samples) return;
-  samples_.push_back({now, static_cast<double>(under_way)});
+  samples_.push_back({now, static_cast<double>(under_way), requests});
   sum_ += samples_.back().under_way;
   const Duration window = std::min<Duration>(k_mean_of, std::max<Duration>(service_.up_after, k_between_samples));
   while (now - samples_.front().at > window) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many replicas a service shall have, by the requests that are under way. Pure.
+// How many replicas a service shall have, by the requests that are under way, or by how many come in a second. Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,10 @@ class Scaler {
   struct Sample {
     BootTime at;
     double under_way;
+    std::uint64_t requests;  // so far
   };
   [[nodiscard]] int asked_for() const;
+  [[nodiscard]] double load() const;  // in replicas
   void rest(BootTime now, bool is_idle);
 
   const job::Service service_;

@@ -80,18 +80,54 @@ TEST(ServiceFile, ARangeOfReplicasFollowsTheRequestsUnderWay) {
   EXPECT_EQ(*again, sky->spec);
 }
 
+TEST(ServiceFile, TheNumberOfReplicasFollowsRequestsPerSecondInstead) {
+  const auto job = service_file("{port: 1, replicas: 1..4, scale: {requests_per_second: 2.5}}");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.service->scale_rate, 2.5);
+  EXPECT_EQ(job->spec.service->scale_concurrency, 0);
+  const auto sky = service_file("{port: 1, replica_policy: {min_replicas: 1, max_replicas: 5, target_qps_per_replica: 7}}");
+  ASSERT_TRUE(sky) << sky.error().message;
+  EXPECT_EQ(sky->spec.service->scale_rate, 7);
+  EXPECT_EQ(sky->spec.service->scale_concurrency, 0);
+  const auto again = job::parse_spec(job::to_json(sky->spec));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, sky->spec);
+}
+
+TEST(ServiceFile, AProbeMaySendHeadersAndData) {
+  const auto job = service_file(
+      "{port: 1, readiness_probe: {path: /v1/chat/completions, post_data: {model: m, messages: [{role: user, content: "
+      "Hello}], max_tokens: 1, stream: false}, headers: {X-Key: \"it's 100%\"}}}");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.service->probe_body,
+            R"({"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":1,"stream":false})");
+  EXPECT_EQ(job->spec.service->probe_headers,
+            (std::map<std::string, std::string>{{"Content-Type", "application/json"}, {"X-Key", "it's 100%"}}));
+  const auto again = job::parse_spec(job::to_json(job->spec));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, job->spec);
+  const auto text = service_file("{port: 1, probe: {path: /p, post_data: hello, headers: {content-type: text/plain}}}");
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(text->spec.service->probe_body, "hello");
+  EXPECT_EQ(text->spec.service->probe_headers.size(), 1U);
+  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, headers: [a]}}"), HasSubstr("'service.probe.headers'"));
+  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, headers: {\"a b\": c}}}"), HasSubstr("names of headers"));
+  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, headers: {A: \"b\\nc\"}}}"), HasSubstr("of one line"));
+  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, post_data: \"a\\nb\"}}"), HasSubstr("of one line"));
+  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, post_data: " + std::string(1100, 'x') + "}}"), HasSubstr("too long"));
+}
+
 TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, replicas: 4..2}"), HasSubstr("a range such as 1..4"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0}"), HasSubstr("1 to 8"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0..0}"), HasSubstr("0..4"));
   EXPECT_THAT(service_refusal("{port: 1, scale: {concurrency: 8}}"), HasSubstr("'service.scale': needs a range"));
-  EXPECT_THAT(service_refusal("{port: 1, replicas: 1..2, scale: {requests_per_second: 8}}"), HasSubstr("write 'concurrency: 8'"));
+  EXPECT_THAT(service_refusal("{port: 1, replicas: 1..2, scale: {requests_per_second: 8, concurrency: 2}}"),
+              HasSubstr("follows one of them"));
   EXPECT_THAT(service_refusal("{port: 1, affinity: session}"), HasSubstr("'service.affinity': is not built yet"));
   EXPECT_THAT(service_refusal("{port: 1, gateway: ada}"), HasSubstr("write 'gateway: here'"));
   EXPECT_THAT(service_refusal("{port: 1, probe: {command: curl localhost}}"),
               HasSubstr("'service.probe.command': is not built yet: write 'path:"));
-  EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, post_data: {a: b}}}"),
-              HasSubstr("'service.probe.post_data'"));
   EXPECT_THAT(service_refusal("{probe: /}"), HasSubstr("'service.port': missing"));
   EXPECT_THAT(service_refusal("{port: 1, probe: health}"), HasSubstr("begins with '/'"));
   EXPECT_THAT(service_refusal("{port: 1, probe: \"/a b\"}"), HasSubstr("begins with '/'"));

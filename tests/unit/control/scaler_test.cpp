@@ -35,6 +35,24 @@ TEST(Scaler, FollowsTheRequestsThatAreUnderWay) {
   EXPECT_EQ(after(scaler, now, 0, 2h), 1) << "the least";
 }
 
+TEST(Scaler, FollowsTheRequestsPerSecondInstead) {
+  job::Service service = elastic();
+  service.scale_concurrency = 0;
+  service.scale_rate = 10;
+  Scaler scaler(service, 6, 0, false);
+  BootTime now{1'000'000'000'000};
+  std::uint64_t requests = 0;
+  const auto after_rate = [&](std::uint64_t rate, Duration time) {
+    for (const BootTime end = now + time; now < end; now = now + Duration{1s}) scaler.see(now, 1000, requests += rate, true);
+    return scaler.wanted();
+  };
+  EXPECT_EQ(after_rate(10, 2min), 1) << "whatever is under way";
+  EXPECT_EQ(after_rate(35, 1min), 4);
+  requests = 0;
+  EXPECT_EQ(after_rate(35, 1min), 4) << "HAProxy was started anew";
+  EXPECT_EQ(after_rate(0, 11min), 3);
+}
+
 TEST(Scaler, AGatewayGoesOnWithAsManyAsThereWere) {
   EXPECT_EQ(Scaler(elastic(), 6, 4, false).wanted(), 4);
   EXPECT_EQ(Scaler(elastic(), 3, 4, false).wanted(), 3);
