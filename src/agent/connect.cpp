@@ -164,6 +164,7 @@ class Connection {
     TRY(greet());
     for (;;) {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
+      if (request.kind != wire::FrameKind::request && refused_put_) continue;  // the data of a chunk follow its request at once
       if (request.kind != wire::FrameKind::request)
         return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
       const Result<void> allowed = allow(request);
@@ -183,6 +184,7 @@ class Connection {
     const std::string operation = wire::request_name(request.payload);
     Result<void> allowed = guest_->check(operation, request.payload);
     if (!allowed) guest_->note_refusal(operation, allowed.error());
+    refused_put_ = refused_put_ || (!allowed && operation == k_put_operation);
     if (allowed || operation != k_start_operation) return allowed;
     TRY(stop_started(request));
     return allowed;
@@ -294,7 +296,10 @@ class Connection {
     if (operation == "prepare")
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
     if (operation == k_start_operation)
-      return respond(frame, wire::parse_start, [&](const auto& request) { return requests_->start(request); });
+      return respond(frame, wire::parse_start, [&](wire::StartRequest request) {
+        if (guest_) guest_->limit(request);
+        return requests_->start(request);
+      });
     if (operation == "stop")
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });
     if (operation == wire::k_pause_operation)
@@ -340,6 +345,7 @@ class Connection {
     options.home = home_;
     Inventory inventory = probe::take_inventory(clock_, options);
     if (guest_) std::erase_if(inventory.engines, [&](const auto& one) { return !guest_->offers(one.kind); });
+    if (guest_) guest_->limit(inventory);
     return reply(stream, to_json(inventory));
   }
 
@@ -439,6 +445,7 @@ class Connection {
   SharedLink& link_;
   const int in_, out_;
   bool events_ = false;  // the controller wants them
+  bool refused_put_ = false;  // of a guest
   os::Clock& clock_;
   Path home_;
   std::optional<Guest> guest_;

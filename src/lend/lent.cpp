@@ -31,7 +31,7 @@ Result<void> Lent::make(const std::string& token_text, const Token& token, const
   if (!os::exists(folder_ / "claim"))
     TRY(os::write_file_durably(folder_ / "claim", to_hex(ByteView{os::random_bytes(k_claim_bytes)})));
   TRY(os::write_file_durably(key_file(), login_key(token.secret).private_file));
-  TRY(os::write_file_durably(folder_ / "agent", agent.string()));
+  TRY(set_agent(agent));
   wire::GuestTerms fresh;
   if (Result<wire::GuestTerms> before = terms()) fresh = *before;
   fresh.controller = token.controller;
@@ -59,6 +59,8 @@ Result<os::Path> Lent::agent() const {
   TRY_ASSIGN(const std::string path, os::read_file(folder_ / "agent"));
   return os::Path(path);
 }
+
+Result<void> Lent::set_agent(const os::Path& agent) const { return os::write_file_durably(folder_ / "agent", agent.string()); }
 
 Result<wire::GuestTerms> Lent::terms() const {
   TRY_ASSIGN(const std::string text, os::read_file(terms_file()));

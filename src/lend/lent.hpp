@@ -36,6 +36,7 @@ class Lent {
   [[nodiscard]] Result<Token> token() const;
   [[nodiscard]] Result<std::string> claim() const;  // this machine's number for the relay
   [[nodiscard]] Result<os::Path> agent() const;
+  [[nodiscard]] Result<void> set_agent(const os::Path& agent) const;  // connections in use end, and come back with it
   [[nodiscard]] Result<wire::GuestTerms> terms() const;
   [[nodiscard]] Result<void> set_terms(const wire::GuestTerms& terms) const;
   // Adds a line with the time; errors are none of the caller's.

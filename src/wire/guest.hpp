@@ -2,9 +2,12 @@
 // What the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json, gridctl-lend(7).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
@@ -30,12 +33,26 @@ struct GuestTerms {
   std::optional<int> from_minute, to_minute;    // of the day, local time: jobs may begin and run then; past midnight too
   Egress egress = Egress::filtered;
   bool reclaim = true;  // jobs leave a GPU when a program of the owner's uses one
+  std::optional<std::uint64_t> disk_bytes;      // what the jobs of all guests, and what is kept for them, may take together
+  std::optional<std::int64_t> max_job_ms;       // a job that has run for so long ends here
+  std::optional<double> cpus;                   // that jobs may use together
+  std::optional<std::uint64_t> memory_bytes;    // that jobs may use together
+  std::vector<std::string> registries;          // where images may come from; empty: k_public_registries
   bool operator==(const GuestTerms&) const = default;
 
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
   // `minute` of the day.
   [[nodiscard]] bool is_open_at(int minute) const;
+  [[nodiscard]] bool allows_registry(std::string_view registry) const;
 };
+
+// Registries that give images to everybody, or to whoever logs in there.
+inline constexpr std::array<std::string_view, 8> k_public_registries{
+    "docker.io", "ghcr.io", "quay.io", "nvcr.io", "gcr.io", "public.ecr.aws", "mcr.microsoft.com", "registry.gitlab.com"};
+// In a list of registries: images that the engine of the machine holds under this name, and that have no registry.
+inline constexpr std::string_view k_local_images = "localhost";
+// usage: no host with or without a port. Its addresses are not looked at.
+[[nodiscard]] Result<void> check_registry(std::string_view registry);
 
 // Beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job begins.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";

@@ -15,6 +15,7 @@ from grid import plain, wait_until
 RELAY, LENT = 1, 2
 IMAGE = "localhost/busybox:1"
 PROGRAM = "/home/worker/gridctl"
+IMAGES = "--registries docker.io,localhost"  # these hosts reach no registry
 
 
 def setUpModule():
@@ -67,7 +68,7 @@ class Lend(grid.Case):
     def joined(self, name="bob", *more, host=LENT):
         token = self.token(name)
         began = time.monotonic()
-        told = self.owners(f"provider join {token} --yes {' '.join(more)}", host)
+        told = self.owners(f"provider join {token} --yes {IMAGES} {' '.join(more)}", host)
         grid.figure("provider join", f"{time.monotonic() - began:.1f} s")
         self.addCleanup(self.owners, "lend leave --grace 1s || true", host)
         self.wait_provider(name, host)
@@ -185,7 +186,7 @@ class Lend(grid.Case):
         other = self.grid.laptop("other")
         self.addCleanup(other.close)
         self.joined()
-        self.owners(f"provider join {self.token('mine', laptop=other)} --yes")
+        self.owners(f"provider join {self.token('mine', laptop=other)} --yes {IMAGES}")
         self.wait_provider("mine", laptop=other)
         self.assertEqual(len(json.loads(self.owners("lend status --json"))), 2)
         jobs = [laptop.submit(plain("shared", image=IMAGE, envs={"STEPS": 100000})) for laptop in (self.laptop, other)]
@@ -246,6 +247,104 @@ class Lend(grid.Case):
                     f"to the end of the container {told[2]}")
         self.laptop.run("job", "cancel", job.id)
 
+    GROWS = """if [ -n "$GRIDCTL_RESUME_FROM" ]; then echo resumed from $GRIDCTL_RESUME_FROM; exit 0; fi
+        trap 'echo told to save; exit 0' TERM
+        echo 1 > $GRIDCTL_CKPT_DIR/state; sleep 4
+        WRITE
+        echo it was never ended"""
+    WRITE = "for n in $(seq 100); do dd if=/dev/zero of=big.$n bs=1M count=120 2> /dev/null; sleep 0.1; done"
+    WRITE_NAMELESS = "exec 3> hole; rm hole; for n in $(seq 100); do dd if=/dev/zero bs=1M count=120 >&3 2> /dev/null; sleep 0.1; done"
+
+    def grows(self, name, write):
+        return self.laptop.submit({"name": name, "image": IMAGE, "run": self.GROWS.replace("WRITE", write),
+                                   "resources": {"cpus": 0.5}, "checkpoint": {"interval": "1s"}})
+
+    def test_jobs_take_no_more_disk_than_the_owner_lends(self):
+        self.joined("bob", "--disk 2GiB")
+        self.assertIn("disk 2.0 GiB", self.owners("lend limits"))
+        refused = self.laptop.run("job", "submit", self.laptop.write_job(
+            {"name": "wants", "image": IMAGE, "run": "true", "resources": {"disk": 4}}), check=False)
+        self.assertEqual(refused.code, 4, str(refused))
+        self.assertIn("of disk free, wanted", refused.out + refused.err)
+        job = self.grows("grows", self.WRITE)
+        for number, (name, write) in enumerate((("grows", self.WRITE), ("nameless", self.WRITE_NAMELESS)), 1):
+            job = self.grows(name, write)
+            job.wait_attempt(1)
+            self.laptop.register(RELAY, "other", "podman")
+            job.wait_success()
+            first, last = job.attempts()[0], job.attempts()[-1]
+            self.assertEqual((first["provider"], first["reason"]), ("bob", "disk_full"), job.evidence())
+            self.assertIn("told to save", job.logs("--attempt", first["number"]), job.evidence())
+            self.assertNotIn("never ended", job.logs())
+            self.assertEqual(last["provider"], "other")
+            self.assertIn("resumed from", job.logs())
+            self.assertTrue(any("the owner of this machine lends 2.0 GiB of disk" in one["text"] for one in job.events("attempt_ended")), job.evidence())
+            log = self.owners("lend log")
+            self.assertEqual(log.count("ends: the owner of this machine lends"), number, log)
+            self.laptop.run("provider", "rm", "other", "--force")
+        self.grid.as_worker(LENT, "fallocate -l 2200M .gridctl/cache/ballast")
+        job = self.laptop.submit({"name": "full", "image": IMAGE, "run": "echo it began", "resources": {"cpus": 0.5}})
+        wait_until("the refusal", 30, lambda: "of disk; jobs take" in self.owners("lend log"), job.evidence)
+        self.grid.as_worker(LENT, "rm .gridctl/cache/ballast")
+        job.wait_success(deadline=120)
+
+    def test_a_job_that_has_run_for_long_goes_elsewhere(self):
+        self.joined("bob", "--max-job 12s")
+        job = self.laptop.submit(plain("long", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.laptop.register(RELAY, "other", "podman")
+        job.wait_attempt(2)
+        first, second = job.attempts()[:2]
+        self.assertEqual((first["provider"], first["reason"]), ("bob", "limit"), job.evidence())
+        self.assertEqual(second["provider"], "other")
+        self.assertGreater(second["resumed_from"], 0, job.evidence())
+        self.assertTrue(any("the owner of this machine lets a job run for 12s" in one["text"] for one in job.events("attempt_ended")), job.evidence())
+        self.assertIn("lets a job run for 12s", self.owners("lend log"))
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_images_come_from_registries_that_the_owner_allows(self):
+        self.joined("bob", "--registries public")
+        def ended(name, image):
+            job = self.laptop.submit({"name": name, "image": image, "run": "echo it began", "resources": {"cpus": 0.5}})
+            job.wait_state("FAILED", "SUCCEEDED", deadline=120)
+            return job
+        job = self.laptop.submit({"name": "owners", "image": IMAGE, "run": "echo it began", "resources": {"cpus": 0.5}})
+        wait_until("the refusal", 60, lambda: "only this machine's owner has" in job.evidence(), job.evidence)  # another host may take it
+        self.laptop.run("job", "cancel", job.id)
+        self.assertIn("is one that only this machine's owner has; the owner of this machine allows images from docker.io, ghcr.io", job.evidence())
+        self.assertIn("podman save -o image.tar", job.evidence())
+        self.grid.as_worker(LENT, f"podman tag {IMAGE} docker.io/library/secret:1")
+        self.addCleanup(self.grid.as_worker, LENT, "podman rmi docker.io/library/secret:1 || true")
+        job = ended("named", "secret:1")
+        self.assertEqual(job.state, "FAILED", job.evidence())
+        self.assertIn("this machine's owner has an image docker.io/library/secret:1, which is for guests only", job.evidence())
+        hosts = self.grid.disk(LENT, "etc/hosts")
+        with open(hosts, "a", encoding="utf-8") as file:
+            file.write(f"{self.relay['address']} quay.io registry.home.example\n")
+        self.addCleanup(self.grid.enter, LENT, "sed -i /quay.io/d /etc/hosts")
+        job = ended("near", "quay.io/a/b:1")
+        self.assertEqual(job.state, "FAILED", job.evidence())
+        self.assertIn(f"quay.io is at {self.relay['address']}, an address of this machine's own network", job.evidence())
+        for bad, word in (("localhost:5000", "is no registry"), ("registry.home.example", "an address of your own network"), ("192.168.1.7:5000", "own network")):
+            self.assertIn(word, self.owners(f"lend limits --registries {bad}", code=2))
+        archive = os.path.join(self.laptop.folder, "image.tar")
+        self.grid.as_worker(LENT, f"podman save -q -o /tmp/image.tar {IMAGE}")
+        shutil.copy(self.grid.disk(LENT, "tmp/image.tar"), archive)
+        job = ended("sent", "./image.tar")
+        self.assertEqual(job.state, "SUCCEEDED", job.evidence())
+        self.owners("lend limits --registries localhost")
+        self.assertEqual(ended("allowed", IMAGE).state, "SUCCEEDED")
+
+    def test_limits_that_do_not_hold_are_not_offered(self):
+        self.joined()
+        enforced = "cgroupVersion: v2" in self.grid.as_worker(LENT, "podman info 2> /dev/null")
+        told = self.owners("lend limits")
+        if enforced:
+            return
+        self.assertIn("do not hold on this machine", told)
+        for words in ("--memory 1GB", "--cpus 1"):
+            self.assertIn("do not hold on this machine", self.owners(f"lend limits {words}", code=5))
+
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()
         job = self.laptop.submit(plain("hours", image=IMAGE, envs={"STEPS": 100000}))
@@ -265,7 +364,7 @@ class Lend(grid.Case):
         before = self.grid.as_worker(RELAY, "cat .ssh/authorized_keys")
         told = self.owners(f"provider invite friend --at {address} --host-key {self.relay['host_key']} --json", RELAY)
         token = json.loads(told)["token"]
-        self.owners(f"provider join {token} --yes")
+        self.owners(f"provider join {token} --yes {IMAGES}")
         self.addCleanup(self.owners, "lend leave --grace 1s || true")
         def answers():
             shown = json.loads(self.owners("provider show friend --json", RELAY))
@@ -300,7 +399,7 @@ class Lend(grid.Case):
         self.owners("lend pause")
         told = self.owners(f"provider join {self.token('again')} --yes")
         self.assertIn("replaces the one from", told)
-        self.assertIn("egress none, paused", told)
+        self.assertIn("egress none; reclaim no; images from public registries, paused", told)
         self.assertIn("egress none; reclaim no", self.owners("lend limits"))
 
     def test_without_its_hook_a_container_begins_nothing(self):
