@@ -207,6 +207,7 @@ class Connection {
     for (const std::string_view word : {wire::k_gangs_feature, wire::k_results_feature, wire::k_streams_feature,
                                         wire::k_pause_feature, wire::k_bags_feature})
       words.emplace_back(word);
+    if (guest_) words.emplace_back(wire::k_rekey_feature);
     if (guest_) return words;
     for (const std::string_view word : {wire::k_remotes_feature, wire::k_uploads_feature})
       words.emplace_back(word);
@@ -307,6 +308,8 @@ class Connection {
     if (operation == "clean")
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
+    if (guest_ && operation == wire::k_rekey_operation)
+      return respond(frame, wire::parse_rekey, [&](const auto& request) { return guest_->rekey(request); });
     if (operation == wire::k_bag_operation)
       return respond(frame, wire::parse_bag, [&](const auto& request) -> Result<wire::BagReply> {
         return BagHost(*requests_, clock_).answer(request, [&] { return !link_.is_closed(); });

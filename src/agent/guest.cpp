@@ -101,6 +101,15 @@ Result<void> Guest::check_disk(std::uint64_t more) {
   return {};
 }
 
+Result<wire::RekeyReply> Guest::rekey(const wire::RekeyRequest& request) const {
+  const os::Path folder = file_.parent_path();
+  if (os::exists(folder / wire::k_session_proven_file)) return refused("this machine and its researcher have agreed on a key already");
+  wire::RekeyReply reply;
+  std::ranges::copy(os::random_bytes(reply.part.bytes.size()), reply.part.bytes.begin());
+  TRY(os::write_file_durably(folder / wire::k_session_file, to_hex(request.part) + " " + to_hex(reply.part) + "\n"));
+  return reply;
+}
+
 void Guest::limit(wire::StartRequest& request) const {
   const Result<wire::GuestTerms> now = terms();
   if (!now) return;

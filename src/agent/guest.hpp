@@ -36,6 +36,8 @@ class Guest {
   void limit(wire::StartRequest& request) const;
   // The machine as far as it is lent.
   void limit(Inventory& inventory) const;
+  // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
+  [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
   // Writes the refusal of an operation to the owner's log.
   void note_refusal(std::string_view operation, const Error& why);
   // Engines that are of no use to a guest need not be known to him.

@@ -71,6 +71,18 @@ Result<void> Lent::set_terms(const wire::GuestTerms& terms) const {
   return os::write_file_durably(terms_file(), wire::encode(terms));
 }
 
+std::optional<Digest> Lent::session() const {
+  const std::vector<std::string> parts = split(std::string(trim(os::read_file(folder_ / wire::k_session_file, k_log_max).value_or(""))), ' ');
+  if (parts.size() != 2) return std::nullopt;
+  const auto researchers = parse_digest(parts[0]), machines = parse_digest(parts[1]);
+  if (!researchers || !machines) return std::nullopt;
+  return session_secret(*researchers, *machines);
+}
+
+bool Lent::session_proven() const { return os::exists(folder_ / wire::k_session_proven_file); }
+
+void Lent::prove_session() const { (void)os::write_file_durably(folder_ / wire::k_session_proven_file, ""); }
+
 void Lent::log(std::string_view line, os::Clock& clock) const {
   std::string text = os::read_file(log_file(), 4 * k_log_max).value_or("");
   text += format_rfc3339(clock.wall()) + " " + sanitize(line, 1000) + "\n";

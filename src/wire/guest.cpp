@@ -7,6 +7,7 @@
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/record.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
@@ -32,6 +33,21 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {});
   r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "hours beyond a day");
 }
+
+template <class R>
+void fields(R& r, Of<R, RekeyRequest>& m) {
+  r("part", m.part);
+}
+
+template <class R>
+void fields(R& r, Of<R, RekeyReply>& m) {
+  r("part", m.part);
+}
+
+std::string encode(const RekeyRequest& request) { return encode_request(k_rekey_operation, request); }
+std::string encode(const RekeyReply& reply) { return write_record(reply); }
+Result<RekeyRequest> parse_rekey(std::string_view text) { return parse_request<RekeyRequest>(text, k_rekey_operation); }
+Result<RekeyReply> parse_rekey_reply(std::string_view text) { return parse_message<RekeyReply>(text, k_rekey_operation); }
 
 bool GuestTerms::is_open_at(int minute) const {
   if (!from_minute || !to_minute || *from_minute == *to_minute) return true;

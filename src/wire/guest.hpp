@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -60,6 +61,23 @@ inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 // A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the
 // folder of its terms) under which that controller's jobs run here. No other invitation reaches them.
 inline constexpr std::string_view k_guests_folder = "guests";
+
+// A lent machine and its researcher agree on a key of their own, over a connection that the token's key seals: both
+// draw a part. From then on the token opens nothing.
+inline constexpr std::string_view k_rekey_feature = "rekey", k_rekey_operation = "rekey";
+struct RekeyRequest {
+  Digest part;
+};
+struct RekeyReply {
+  Digest part;
+};
+[[nodiscard]] std::string encode(const RekeyRequest& request);  // op "rekey"
+[[nodiscard]] std::string encode(const RekeyReply& reply);
+[[nodiscard]] Result<RekeyRequest> parse_rekey(std::string_view text);
+[[nodiscard]] Result<RekeyReply> parse_rekey_reply(std::string_view text);
+// Beside the terms: both parts in hexadecimal digits, the researcher's first; and a file that is there once the
+// researcher has used the key.
+inline constexpr std::string_view k_session_file = "session", k_session_proven_file = "session_proven";
 
 [[nodiscard]] std::string encode(const GuestTerms& terms);
 [[nodiscard]] Result<GuestTerms> parse_guest_terms(std::string_view text);
