@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "agent/foreign_files.hpp"
 #include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "base/numbers.hpp"
@@ -104,17 +105,53 @@ std::uint64_t free_for(const Path& agent_home, const ControllerId& controller, s
   return std::min(free, limit - std::min(limit, noted_disk_use(agent_home)));
 }
 
+namespace {
+struct LeftFolder {
+  int worth = 0;  // to a researcher: the least goes first, then the oldest
+  std::int64_t changed_ns = 0;
+  Path folder;
+  auto operator<=>(const LeftFolder&) const = default;
+};
+
+// Lists the folders that ended jobs of guests left here, for as long as there is room.
+std::vector<LeftFolder> kept_for_guests(const Path& agent_home) {
+  std::vector<LeftFolder> all;
+  const std::vector<std::string> guests = names_in(agent_home / wire::k_guests_folder);
+  for (int worth = 0; const char* place : {"kept", "standby", "snapshots"}) {
+    for (const std::string& name : names_in(agent_home / place)) {
+      const auto status = os::status_of(agent_home / place / name);
+      if (std::ranges::find(guests, name.substr(0, name.find('.'))) == guests.end() || !status || !*status) continue;
+      all.push_back({worth, (*status)->mtime_ns, agent_home / place / name});
+    }
+    ++worth;
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+// Removes until no more than `most` bytes are used. Returns how many are then.
+std::uint64_t make_guest_room(const Path& agent_home, std::uint64_t most) {
+  store::GcPolicy policy;
+  policy.age_min = store::k_gc_age_floor;
+  if (auto cache = store::ChunkStore::open(agent_home / "cache")) (void)cache->collect({}, policy);
+  std::uint64_t used = measure_disk(agent_home).bytes;
+  for (const LeftFolder& one : kept_for_guests(agent_home)) {
+    if (used <= most) break;
+    std::uint64_t bytes = 0;
+    Counter().count(one.folder, bytes);
+    if (remove_job_files(one.folder)) used -= std::min(used, bytes);
+  }
+  return used;
+}
+}  // namespace
+
 Result<void> room_for_guest(const Path& agent_home, const wire::GuestTerms& terms, std::uint64_t more) {
   if (!terms.disk_bytes) return {};
   const std::uint64_t limit = *terms.disk_bytes;
   const auto fits = [&](std::uint64_t used) { return used < limit && more <= limit - used; };
   std::uint64_t used = measure_disk(agent_home).bytes;
-  if (!fits(used)) {
-    store::GcPolicy policy;
-    policy.age_min = store::k_gc_age_floor;
-    if (auto cache = store::ChunkStore::open(agent_home / "cache")) (void)cache->collect({}, policy);
-    used = measure_disk(agent_home).bytes;
-  }
+  // Room for a tenth besides: else the next file would come to the same.
+  if (!fits(used) && more <= limit) used = make_guest_room(agent_home, std::min(limit - more, limit / 10 * 9));
   note_disk_use(agent_home, used);
   if (fits(used)) return {};
   return make_error(Code::no_space, std::string(job::k_owner_limit) + "lends " + format_size(limit) + " of disk; jobs take " + format_size(used) +

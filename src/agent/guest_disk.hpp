@@ -8,6 +8,7 @@
 
 #include "agent/attempt_dir.hpp"
 #include "os/mutex.hpp"
+#include "os/process.hpp"
 #include "wire/guest.hpp"
 
 namespace gridctl::agent {

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that nobody can call is lent: its owner types one line, and it dials a server that both sides reach."""
 import base64
+import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import time
 import unittest
 
 import grid
-from grid import plain, wait_until
+from grid import bound, plain, wait_until
 
 RELAY, LENT = 1, 2
 IMAGE = "localhost/busybox:1"
@@ -182,6 +184,60 @@ class Lend(grid.Case):
         grid.figure("back after a reboot", f"{time.monotonic() - began:.1f} s")
         self.laptop.run("job", "cancel", job.id)
 
+    # Stand-ins that keep what they are given: no init system runs on these hosts.
+    CRONTAB = """case $1 in -l) cat /home/worker/crontab ;; -r) rm /home/worker/crontab ;; -) cat > /home/worker/crontab ;; esac"""
+    SYSTEMCTL = "echo \"$0 $*\" >> /home/worker/asked"
+
+    def stand_in(self, name, script):
+        self.grid.enter(LENT, f"cat > /usr/bin/{name} <<'EOF'\n#!/bin/sh\n{script}\nEOF\nchmod 755 /usr/bin/{name}")
+        self.addCleanup(self.grid.enter, LENT, f"rm -f /usr/bin/{name}")
+
+    def comes_back(self, start):
+        """The machine boots, `start` is run as the init system runs it, and nobody types anything."""
+        job = self.laptop.submit(plain("boot", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.grid.reboot(LENT)
+        self.assertEqual(self.grid.pids(LENT, "gridctl lend"), [])
+        began = time.monotonic()
+        self.grid.as_worker(LENT, f"(setsid {start} < /dev/null > /dev/null 2>&1 &)")
+        wait_until("the host to answer", 10, lambda: self.laptop.run("provider", "check", "bob", check=False).code == 0, job.evidence)
+        took = time.monotonic() - began
+        grid.figure("answers after the boot", f"{took:.1f} s")
+        self.assertLess(took, bound(10))
+        self.wait_again(job)
+        job.wait_output("step")
+        self.assertTrue(job.attempts()[-1]["resumed_from"], job.evidence())
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_cron_starts_it_after_a_boot(self):
+        self.stand_in("crontab", self.CRONTAB)
+        self.grid.as_worker(LENT, "echo '0 3 * * * backup' > crontab")
+        self.joined()
+        lines = self.grid.as_worker(LENT, "cat crontab").splitlines()
+        self.assertEqual(lines[0], "0 3 * * * backup")
+        [line] = [line.removeprefix("@reboot ") for line in lines if line.startswith("@reboot ")]
+        self.comes_back("env -i HOME=/home/worker LOGNAME=worker SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c " + shlex.quote(line.replace("\\%", "%")))
+        self.owners("lend leave --grace 1s")
+        self.assertEqual(self.grid.as_worker(LENT, "cat crontab").splitlines(), ["0 3 * * * backup"])
+
+    def test_systemd_starts_it_after_a_boot(self):
+        for name in ("systemctl", "loginctl"):
+            self.stand_in(name, self.SYSTEMCTL)
+        self.grid.enter(LENT, "mkdir -p /run/systemd/system")
+        self.addCleanup(self.grid.enter, LENT, "rm -rf /run/systemd/system")
+        self.assertIn("with the machine (systemd)", self.joined())
+        asked = self.grid.as_worker(LENT, "cat asked")
+        for words in ("systemctl --user daemon-reload", "systemctl --user enable gridctl-lend.service", "loginctl enable-linger"):
+            self.assertIn(words, asked)
+        unit = self.grid.as_worker(LENT, "cat .config/systemd/user/gridctl-lend.service")
+        settings = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+        self.assertEqual((settings["WantedBy"], settings["KillMode"]), ("default.target", "process"), unit)
+        self.comes_back("env -i HOME=/home/worker USER=worker LOGNAME=worker XDG_RUNTIME_DIR=/run/user/1500 "
+                        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin " + settings["ExecStart"])
+        self.grid.enter(LENT, "mkdir -p /run/systemd/system")
+        self.owners("lend leave --grace 1s")
+        self.assertEqual(self.grid.as_worker(LENT, "ls .config/systemd/user").split(), [])
+
     def test_two_researchers_share_it_and_one_word_of_the_owner_ends_both(self):
         other = self.grid.laptop("other")
         self.addCleanup(other.close)
@@ -266,7 +322,6 @@ class Lend(grid.Case):
             {"name": "wants", "image": IMAGE, "run": "true", "resources": {"disk": 4}}), check=False)
         self.assertEqual(refused.code, 4, str(refused))
         self.assertIn("of disk free, wanted", refused.out + refused.err)
-        job = self.grows("grows", self.WRITE)
         for number, (name, write) in enumerate((("grows", self.WRITE), ("nameless", self.WRITE_NAMELESS)), 1):
             job = self.grows(name, write)
             job.wait_attempt(1)
@@ -297,7 +352,7 @@ class Lend(grid.Case):
         first, second = job.attempts()[:2]
         self.assertEqual((first["provider"], first["reason"]), ("bob", "limit"), job.evidence())
         self.assertEqual(second["provider"], "other")
-        self.assertGreater(second["resumed_from"], 0, job.evidence())
+        self.assertTrue(second["resumed_from"], job.evidence())
         self.assertTrue(any("the owner of this machine lets a job run for 12s" in one["text"] for one in job.events("attempt_ended")), job.evidence())
         self.assertIn("lets a job run for 12s", self.owners("lend log"))
         self.laptop.run("job", "cancel", job.id)
@@ -335,6 +390,26 @@ class Lend(grid.Case):
         self.owners("lend limits --registries localhost")
         self.assertEqual(ended("allowed", IMAGE).state, "SUCCEEDED")
 
+    def test_a_token_that_was_used_opens_nothing(self):
+        self.joined()
+        [kept] = glob.glob(os.path.join(self.laptop.state, "lent", "*.json"))
+        def read():
+            with open(kept, encoding="utf-8") as file:
+                return json.load(file)
+        wait_until("a key in the token's place", 30, lambda: read().get("session"), self.laptop.evidence)
+        wait_until("its first use", 30, lambda: self.grid.as_worker(LENT, "ls .gridctl/lend/*/session_proven || true").strip())
+        self.laptop.run("daemon", "stop")
+        self.laptop.run("provider", "check", "bob")
+        agreed = read()
+        with open(kept, "w", encoding="utf-8") as file:  # what the token says, and whoever has seen it
+            json.dump({key: value for key, value in agreed.items() if key != "session"}, file)
+        refused = self.laptop.run("provider", "check", "bob", "--timeout", "20s", check=False)
+        self.assertNotEqual(refused.code, 0, str(refused))
+        self.assertIn("does not have the key", refused.out + refused.err)
+        with open(kept, "w", encoding="utf-8") as file:
+            json.dump(agreed, file)
+        self.laptop.run("provider", "check", "bob")
+
     def test_limits_that_do_not_hold_are_not_offered(self):
         self.joined()
         enforced = "cgroupVersion: v2" in self.grid.as_worker(LENT, "podman info 2> /dev/null")
@@ -343,7 +418,36 @@ class Lend(grid.Case):
             return
         self.assertIn("do not hold on this machine", told)
         for words in ("--memory 1GB", "--cpus 1"):
-            self.assertIn("do not hold on this machine", self.owners(f"lend limits {words}", code=5))
+            self.assertIn("do not hold on this machine", self.owners(f"lend limits {words}", code=2))
+
+    def test_two_researchers_race_for_one_gpu(self):
+        """RACES=300 is the long form."""
+        self.stub_gpu()
+        other = self.grid.laptop("rival")
+        self.addCleanup(other.close)
+        self.joined()
+        self.owners(f"provider join {self.token('mine', laptop=other)} --yes {IMAGES}")
+        self.wait_provider("mine", laptop=other)
+        laptops = (self.laptop, other)
+        files = [laptop.write_job({"name": "race", "image": IMAGE, "resources": {"accelerators": 1, "cpus": 0.5},
+                                   "run": "echo span $(cut -d' ' -f1 /proc/uptime); sleep 0.5; echo span $(cut -d' ' -f1 /proc/uptime)"}) for laptop in laptops]
+        told, waits = 0, []
+        for race in range(int(os.environ.get("RACES", "4"))):
+            asked = [laptop.spawn("job", "submit", "-d", "-y", "--json", file) for laptop, file in zip(laptops, files)]
+            jobs = [grid.Job(laptop, json.loads(one.communicate(timeout=60)[0])["job_id"]) for laptop, one in zip(laptops, asked)]
+            for job in jobs:
+                job.wait_success(deadline=120)
+            spans = sorted(([float(line.split()[1]) for line in job.logs().splitlines() if line.startswith("span ")], job) for job in jobs)
+            for span, job in spans:
+                self.assertEqual(len(span), 2, job.evidence())
+            (first, _), (second, loser) = spans
+            self.assertLessEqual(first[1], second[0], f"race {race}: both held the GPU\n{jobs[0].evidence()}\n{jobs[1].evidence()}")
+            waits.append(second[0] - first[1])
+            reasons = loser.laptop.run("job", "events", loser.id).out
+            told += bool(re.search(r"GPU|gpu", reasons) and re.search(r"free|until|in use|leased", reasons))
+        waits.sort()
+        grid.figure("races for one GPU", f"{len(waits)}; the loser began {waits[len(waits) // 2]:.1f} s after the winner's end in the middle, {waits[-1]:.1f} s at worst")
+        self.assertEqual(told, len(waits), reasons)
 
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()

@@ -133,6 +133,18 @@ wire::StartRequest job_of(double cpus, std::uint64_t memory, const std::string& 
   return request;
 }
 
+TEST_F(GuestTest, AgreesOnAKeyUntilOneHasBeenUsed) {
+  wire::RekeyRequest request;
+  request.part.bytes.fill(std::byte{7});
+  const auto first = guest_.rekey(request), second = guest_.rekey(request);
+  ASSERT_THAT(first, IsOk());
+  ASSERT_THAT(second, IsOk()) << "the answer may have been lost";
+  EXPECT_NE(first->part, second->part);
+  EXPECT_EQ(os::read_file(folder_ / wire::k_session_file).value_or(""), to_hex(request.part) + " " + to_hex(second->part) + "\n");
+  ASSERT_THAT(os::write_file_durably(folder_ / wire::k_session_proven_file, ""), IsOk());
+  EXPECT_THAT(guest_.rekey(request), FailsWith(Code::refused));
+}
+
 TEST_F(GuestTest, StartsNothingThatTakesMoreThanTheOwnerLends) {
   terms_.cpus = 2;
   terms_.memory_bytes = 1 << 20;
@@ -190,6 +202,22 @@ TEST(Registries, AreHosts) {
   for (const char* good : {"docker.io", "ghcr.io:443", "localhost", "public.ecr.aws"}) EXPECT_THAT(wire::check_registry(good), IsOk()) << good;
   for (const char* bad : {"", "docker", "localhost:5000", "a.b/c", "-a.b", "a.b:", "a.b:70000", "http://a.b", "a b.c"})
     EXPECT_THAT(wire::check_registry(bad), FailsWith(Code::usage)) << bad;
+}
+
+TEST_F(GuestTest, WhatEndedJobsLeftGivesWayToNewOnes) {
+  terms_.disk_bytes = 4 << 20;
+  write(terms_);
+  ASSERT_THAT(os::make_directories(home_ / "guests"), IsOk());
+  ASSERT_THAT(os::write_file_durably(home_ / "guests" / "alice", "id\n"), IsOk());
+  const std::string megabytes(3 << 20, 'x');
+  for (const char* kept : {"kept/alice.job.1/work", "kept/own.job.1/work", "snapshots/alice.job.1"}) {
+    ASSERT_THAT(os::make_directories(home_ / kept), IsOk());
+    ASSERT_THAT(os::write_file_durably(home_ / kept / "file", std::string_view(kept).starts_with("kept/own") ? "x" : megabytes), IsOk());
+  }
+  EXPECT_THAT(guest_.check("start", wire::encode(job_of(1, 0))), IsOk());
+  EXPECT_FALSE(os::exists(home_ / "kept" / "alice.job.1"));
+  EXPECT_TRUE(os::exists(home_ / "kept" / "own.job.1")) << "it is the owner's own";
+  EXPECT_TRUE(os::exists(home_ / "snapshots" / "alice.job.1")) << "worth more, and there is room";
 }
 
 TEST(DiskCases, TheLargestThatRunsEnds) {
