@@ -179,6 +179,7 @@ TEST_F(GuestTest, GetsNoMoreFilesThanFitIntoTheDiskThatIsLent) {
   const Result<void> start = guest_.check("start", wire::encode(job_of(1, 0)));
   ASSERT_THAT(start, FailsWith(Code::no_space));
   EXPECT_THAT(start.error().message, ::testing::HasSubstr("the owner of this machine lends 1.0 MiB of disk"));
+  EXPECT_THAT(guest_.check("standby", "{}"), FailsWith(Code::no_space));
   Guest other(file_, os::system_clock());
   EXPECT_THAT(other.check("put", wire::encode(wire::PutRequest{{}, 1 << 10})), FailsWith(Code::no_space));
 }
