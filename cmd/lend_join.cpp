@@ -34,22 +34,13 @@ constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
+    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
 constexpr int k_exits[] = {5, 6, 7, 130};
 
-// The agent that this gridctl carries, put below ~/.gridctl of this very machine.
-Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline) {
-  const lend::RelayCommand here = lend::relay_here(context.clock);
-  TRY_ASSIGN(const control::AgentSession session,
-             control::open_agent(control::Connector(here), {control::agent_images(), controller, {}}, deadline,
-                                 context.clock));
-  return lend::agent_home() / "bin" / session.hello.build / "gridctl-agent";
-}
-
 // Jobs of others run in containers only, whose network is filtered unless the owner says otherwise. Errors name what is
 // missing, and how to get it.
-Result<void> check_engine(Context& context, wire::Egress egress) {
-  const Inventory inventory = probe::take_inventory(context.clock, {});
+Result<void> check_engine(Context& context, wire::Egress egress, const Inventory& inventory) {
   const bool filtered = egress == wire::Egress::filtered;
   std::string problems;
   for (const Engine& engine : inventory.engines) {
@@ -67,13 +58,15 @@ Result<void> check_engine(Context& context, wire::Egress egress) {
                     "sudo apt install podman");
 }
 
-bool ask_owner(Context& context, const lend::Token& token, wire::Egress egress) {
+bool ask_owner(Context& context, const lend::Token& token, const wire::GuestTerms& terms) {
+  const wire::Egress egress = terms.egress;
   context.note(sanitize(token.who) + " asks to use this machine, as '" + sanitize(token.name) + "'.\n");
   context.note("What jobs can do: use its GPUs, processors, memory and disk, inside containers.");
   context.note("What they cannot: leave their container, read your files, get a shell of this machine.");
   context.note(egress == wire::Egress::filtered ? "They reach the Internet, and not your home network or this machine."
                : egress == wire::Egress::none   ? "They reach no network."
                                                 : "They reach what any program here reaches, your home network too.");
+  context.note("Your limits: " + limits_text(terms) + ".");
   context.note("You can stop them at any time: gridctl lend pause, gridctl lend leave.\n");
   context.write_err("Lend it? [yes/no] ");
   const Result<std::string> answer = os::read_typed_line();
@@ -122,8 +115,7 @@ void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& ter
   terms = *before;
   terms.controller = invited.controller;
   terms.who = invited.who;
-  context.note("your limits from the earlier invitation still apply: hours " + hours_text(terms) + ", egress " +
-               std::string(wire::egress_name(terms.egress)) + (terms.is_paused(context.now()) ? ", paused" : ""));
+  context.note("your limits from the earlier invitation still apply: " + limits_text(terms) + (terms.is_paused(context.now()) ? ", paused" : ""));
 }
 
 // The token's login has worked: it takes the place of earlier ones.
@@ -156,12 +148,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (!again && context.now() >= token.expires)
     return make_error(Code::refused, "the invitation expired at " + format_rfc3339(token.expires),
                       "ask " + sanitize(token.who) + " for a new token: gridctl provider invite");
-  TRY(check_engine(context, wanted.egress));
+  const Inventory inventory = probe::take_inventory(context.clock, {});
+  TRY(check_engine(context, wanted.egress, inventory));
+  TRY(check_limits(context, parsed, wanted, inventory));
+  if (const std::string why = why_no_limits(wanted, inventory); !why.empty())
+    context.note("nothing limits how much memory and processor time jobs use here: " + why);
   if (!parsed.has("yes")) {
     if (!context.terminal_in || !context.terminal_err || context.json)
       return make_error(Code::usage, "nobody is there to be asked whether " + sanitize(token.who) +
                                          " may use this machine; --yes says so");
-    if (!ask_owner(context, token, wanted.egress)) return make_error(Code::interrupted, "not lent; nothing was changed");
+    if (!ask_owner(context, token, wanted)) return make_error(Code::interrupted, "not lent; nothing was changed");
   }
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const std::vector<lend::Lent> earlier, earlier_ones(token));

@@ -14,6 +14,7 @@
 #include "lend/lent.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
+#include "probe/inventory.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -25,13 +26,16 @@ constexpr Duration k_beyond_grace = std::chrono::seconds{30};  // for containers
 constexpr Duration k_look = std::chrono::milliseconds{200};
 constexpr Duration k_agents_end = std::chrono::seconds{8}, k_agents_look = std::chrono::milliseconds{700};
 constexpr std::uint64_t k_log_shown = 4u << 20;
+constexpr Duration k_agent_wait = std::chrono::seconds{30};
 
 constexpr Example k_status_examples[] = {{"Who uses this machine?", "gridctl lend status"}};
 constexpr Example k_pause_examples[] = {{"Have the machine back until further notice", "gridctl lend pause"},
                                         {"For two hours", "gridctl lend pause 2h"}};
 constexpr Example k_resume_examples[] = {{"Let jobs begin again", "gridctl lend resume"}};
 constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
-                                         {"At any time again", "gridctl lend limits --hours always"}};
+                                         {"At any time again", "gridctl lend limits --hours always"},
+                                         {"50 GB of disk, and no job for longer than 12 hours", "gridctl lend limits --disk 50GB --max-job 12h"},
+                                         {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}};
 constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
 constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"},
                                         {"Not to this researcher any more", "gridctl lend leave alice@laptop"}};
@@ -44,7 +48,8 @@ constexpr Option k_limits_options[] = {
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
-     "yes|no"}};
+     "yes|no"},
+    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_registries_option};
 constexpr int k_exits[] = {3, 5, 7};
 
 struct Running {
@@ -201,20 +206,41 @@ Result<int> resume(Context& context, const Parsed&) {
   return context.print_line(context.json ? JsonObject()("paused", false).text() : "jobs may begin here again");
 }
 
+std::string limits_json(const wire::GuestTerms& terms, const std::string& why_not) {
+  std::string registries;
+  for (const std::string& one : terms.registries) registries += (registries.empty() ? "" : ",") + ui::quoted(one);
+  const auto seconds = terms.max_job_ms ? std::optional{*terms.max_job_ms / 1000} : std::nullopt;
+  return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
+      "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
+      "memory_bytes", terms.memory_bytes).raw("registries", "[" + registries + "]")("does_not_hold", why_not).text();
+}
+
+// An agent that an older gridctl left here may not know the newest limits.
+Result<void> renew_agent(Context& context, const lend::Lent& lent, const ControllerId& controller) {
+  TRY_ASSIGN(const os::Path agent, own_agent(context, controller, context.clock.boot() + k_agent_wait));
+  if (const auto before = lent.agent(); before && *before == agent) return {};
+  TRY(lent.set_agent(agent));
+  lent.log("another version of gridctl serves from now on", context.clock);
+  context.note("jobs that run now were started by another version of gridctl: they keep the limits that it knew");
+  return {};
+}
+
 Result<int> limits(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
+  const Inventory inventory = probe::take_inventory(context.clock, {});
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
     const wire::GuestTerms before = terms;
     TRY(describe_terms(parsed, terms));
-    const std::string egress(wire::egress_name(terms.egress)), text = "hours " + hours_text(terms) + "; egress " + egress +
-                             "; reclaim " + (terms.reclaim ? "yes" : "no");
+    TRY(check_limits(context, parsed, terms, inventory));
+    const std::string text = limits_text(terms), why_not = why_no_limits(terms, inventory);
     if (terms != before) {
+      TRY(renew_agent(context, lent, terms.controller));
       TRY(lent.set_terms(terms));
       lent.log(text, context.clock);
     }
-    context.print_line(context.json ? JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", egress)("reclaim", terms.reclaim).text()
-                                    : sanitize(terms.who) + ": " + text);
+    context.print_line(context.json ? limits_json(terms, why_not) : sanitize(terms.who) + ": " + text);
+    if (!why_not.empty()) context.note("--cpus and --memory do not hold on this machine: " + why_not);
   }
   return 0;
 }
@@ -363,7 +389,17 @@ const Command k_lend_limits{.noun = "lend",
                                 "leaves all open that you reach yourself, 'none' gives no network.\n\nWith --reclaim yes, the "
                                 "default, a program of yours on a GPU ends the jobs that hold GPUs: within a few seconds they "
                                 "are told to save, and ten seconds later they are gone. No job begins until your program has "
-                                "left the GPU. Programs that only draw a screen do not count.",
+                                "left the GPU. Programs that only draw a screen do not count.\n\n--disk counts what gridctl keeps "
+                                "here for others: directories of jobs, checkpoints, and files sent before, but not images. A "
+                                "start, or a file, that would exceed it is refused; when jobs grow beyond it, the largest is "
+                                "told to save and ends. With --max-job, a job that has run for so long is told to save, and "
+                                "ends within half a minute. In both cases it continues elsewhere, and the researcher reads "
+                                "why. --cpus and --memory are refused where the machine cannot enforce them, and the command "
+                                "says so.\n\nImages come from --registries by name, and without any login of yours; an image "
+                                "that you have is used only when its registry gives the same name to everybody. 'public' "
+                                "stands for docker.io, ghcr.io, quay.io, nvcr.io, gcr.io, public.ecr.aws, mcr.microsoft.com and "
+                                "registry.gitlab.com. With 'localhost' in the list, jobs may use the images that you have "
+                                "named localhost/.... Archives that the researcher sends are always allowed.",
                             .options = lend_owner::k_limits_options,
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::limits};

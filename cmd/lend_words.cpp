@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/lend_words.hpp"
 
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "control/reach/agent_link.hpp"
+#include "control/reach/connect_agent.hpp"
+#include "lend/call.hpp"
+#include "lend/lent.hpp"
+#include "os/address.hpp"
+#include "os/net.hpp"
+#include "probe/preflight.hpp"
 
 namespace gridctl::cmd {
 
@@ -36,6 +47,57 @@ Result<std::optional<Hours>> hours_of(const Parsed& parsed) {
   return std::optional<Hours>{Hours{*from, *to}};
 }
 
+namespace {
+constexpr std::string_view k_all = "all", k_unlimited = "unlimited", k_public = "public", k_limits_point = "limits";
+constexpr Duration k_address_wait = std::chrono::seconds{5};
+constexpr Duration k_max_job_least = std::chrono::seconds{10};
+constexpr std::uint64_t k_memory_least = 64u << 20, k_disk_least = 2ull << 30;  // bytes: with less free, no host gets jobs
+constexpr std::size_t k_registries_most = 100;
+
+Result<void> describe_size(const Parsed& parsed, const Option& option, std::uint64_t least, std::optional<std::uint64_t>& into) {
+  if (!parsed.has(option.name)) return {};
+  const std::string text = parsed.value(option.name);
+  into.reset();
+  if (text == k_all) return {};
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes < least)
+    return make_error(Code::usage, "--" + std::string(option.name) + " takes a size of at least " + format_size(least) + ", such as 50GB, or 'all'");
+  into = *bytes;
+  return {};
+}
+
+Result<void> describe_shares(const Parsed& parsed, wire::GuestTerms& terms) {
+  TRY(describe_size(parsed, k_disk_option, k_disk_least, terms.disk_bytes));
+  TRY(describe_size(parsed, k_memory_option, k_memory_least, terms.memory_bytes));
+  if (parsed.has(k_cpus_option.name)) {
+    const std::string text = parsed.value(k_cpus_option.name);
+    const auto cpus = parse_number<double>(text);
+    if (text != k_all && (!cpus || !(*cpus >= 0.1) || *cpus > 1e6)) return make_error(Code::usage, "--cpus takes a number, such as 4, or 'all'");
+    terms.cpus = text == k_all ? std::nullopt : cpus;
+  }
+  if (!parsed.has(k_max_job_option.name)) return {};
+  terms.max_job_ms.reset();
+  if (parsed.value(k_max_job_option.name) == k_unlimited) return {};
+  TRY_ASSIGN(const auto most, parsed.duration(k_max_job_option.name));
+  if (!most || *most < k_max_job_least) return make_error(Code::usage, "--max-job takes a time of at least 10s, such as 12h, or 'unlimited'");
+  terms.max_job_ms = std::chrono::duration_cast<std::chrono::milliseconds>(*most).count();
+  return {};
+}
+
+Result<void> describe_registries(const Parsed& parsed, wire::GuestTerms& terms) {
+  if (!parsed.has(k_registries_option.name)) return {};
+  terms.registries.clear();
+  if (parsed.value(k_registries_option.name) == k_public) return {};
+  for (const std::string& one : split(parsed.value(k_registries_option.name), ',')) {
+    const std::string registry = lower(trim(one));
+    TRY(wire::check_registry(registry));
+    terms.registries.push_back(registry);
+  }
+  if (terms.registries.size() > k_registries_most) return make_error(Code::usage, "--registries takes at most 100 registries");
+  return {};
+}
+}  // namespace
+
 Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms) {
   TRY_ASSIGN(const auto hours, hours_of(parsed));
   if (hours) {
@@ -43,9 +105,55 @@ Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms) {
     terms.to_minute = hours->to;
   }
   if (parsed.has("reclaim")) terms.reclaim = parsed.value("reclaim") == "yes";
+  TRY(describe_shares(parsed, terms));
+  TRY(describe_registries(parsed, terms));
   if (!parsed.has("egress")) return {};
   TRY_ASSIGN(terms.egress, wire::parse_egress(parsed.value("egress")));
   return {};
+}
+
+std::string why_no_limits(const wire::GuestTerms& terms, const Inventory& inventory) {
+  const bool podman = terms.egress == wire::Egress::filtered;
+  const Engine* engine = probe::choose_engine(inventory, podman ? std::optional{EngineKind::podman} : std::nullopt);
+  if (engine == nullptr || engine->limits_enforced) return {};
+  for (const probe::Finding& finding : probe::preflight(inventory, engine->kind))
+    if (finding.point == k_limits_point && !finding.ok) return sanitize(finding.detail, 200);
+  return sanitize(std::string(engine_name(engine->kind)), 40) + " does not enforce them";
+}
+
+Result<void> check_limits(Context& context, const Parsed& parsed, const wire::GuestTerms& terms, const Inventory& inventory) {
+  for (const std::string& registry : terms.registries) {
+    if (!parsed.has(k_registries_option.name) || registry == wire::k_local_images) continue;
+    const std::string host = registry.substr(0, registry.find(':'));
+    const auto found = os::numeric_addresses(host, context.clock.boot() + k_address_wait, context.clock);
+    if (!found) continue;  // the machine looks once more before it pulls
+    for (const std::string& address : *found)
+      if (os::address_kind(address) != os::AddressKind::internet)
+        return make_error(Code::usage, "--registries: " + registry + " is at " + address + ", an address of your own network: guests get images from public registries only",
+                          "gridctl lend limits --registries public");
+  }
+  const bool wanted = (parsed.has(k_cpus_option.name) && terms.cpus) || (parsed.has(k_memory_option.name) && terms.memory_bytes);
+  const std::string why = wanted ? why_no_limits(terms, inventory) : "";
+  if (why.empty()) return {};
+  return make_error(Code::unsupported, "--cpus and --memory do not hold on this machine: " + why, "gridctl doctor");
+}
+
+std::string limits_text(const wire::GuestTerms& terms) {
+  std::string text = "hours " + hours_text(terms) + "; egress " + std::string(wire::egress_name(terms.egress)) + "; reclaim " +
+                     (terms.reclaim ? "yes" : "no");
+  if (terms.disk_bytes) text += "; disk " + format_size(*terms.disk_bytes);
+  if (terms.max_job_ms) text += "; jobs end after " + format_duration(std::chrono::milliseconds{*terms.max_job_ms});
+  if (terms.cpus) text += "; CPUs " + formatted("%g", *terms.cpus);
+  if (terms.memory_bytes) text += "; memory " + format_size(*terms.memory_bytes);
+  return text + "; images from " + (terms.registries.empty() ? "public registries" : sanitize(join(terms.registries, ", "), 1000));
+}
+
+Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline) {
+  const lend::RelayCommand here = lend::relay_here(context.clock);
+  TRY_ASSIGN(const control::AgentSession session,
+             control::open_agent(control::Connector(here), {control::agent_images(), controller, {}}, deadline,
+                                 context.clock));
+  return lend::agent_home() / "bin" / session.hello.build / "gridctl-agent";
 }
 
 std::string hours_text(const wire::GuestTerms& terms) {

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "base/inventory.hpp"
 #include "cmd/command.hpp"
+#include "cmd/context.hpp"
 #include "wire/guest.hpp"
 
 namespace gridctl::cmd {
@@ -16,8 +18,23 @@ struct Hours {
 };
 // Reads --hours. usage: not FROM-TO.
 [[nodiscard]] Result<std::optional<Hours>> hours_of(const Parsed& parsed);
-// Puts what --hours, --egress and --reclaim say into `terms`, and leaves the rest. Errors: usage.
+// Puts what the options say into `terms`, and leaves the rest. Errors: usage.
 [[nodiscard]] Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms);
+// The options of an owner's limits, which `join` and `limits` share.
+inline constexpr Option k_disk_option{"disk", 0, "SIZE", "what jobs, and what is kept for them, may take of the disk, such as 50GB; or 'all'"};
+inline constexpr Option k_max_job_option{"max-job", 0, "DURATION", "a job that has run for so long ends here, and continues elsewhere; or 'unlimited'"};
+inline constexpr Option k_cpus_option{"cpus", 0, "N", "processors that jobs may use together; or 'all'"};
+inline constexpr Option k_memory_option{"memory", 0, "SIZE", "memory that jobs may use together, such as 16GB; or 'all'"};
+inline constexpr Option k_registries_option{"registries", 0, "LIST", "where images of jobs may come from, such as docker.io,ghcr.io; or 'public'"};
+// Refuses limits that do not hold on this machine, and registries at addresses of its own network. Errors name the
+// option.
+[[nodiscard]] Result<void> check_limits(Context& context, const Parsed& parsed, const wire::GuestTerms& terms, const Inventory& inventory);
+// Why --cpus and --memory do not hold on this machine, in words; empty: they do.
+[[nodiscard]] std::string why_no_limits(const wire::GuestTerms& terms, const Inventory& inventory);
+// "hours always; egress filtered; reclaim yes; disk 50 GB; ..."
+[[nodiscard]] std::string limits_text(const wire::GuestTerms& terms);
+// The agent that this gridctl carries, put below ~/.gridctl of this very machine. Returns its path.
+[[nodiscard]] Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline);
 inline constexpr std::string_view k_egress_words = "filtered|open|none";
 // "23:00-07:00", or "always".
 [[nodiscard]] std::string hours_text(const wire::GuestTerms& terms);

@@ -165,6 +165,7 @@ class Connection {
     TRY(greet());
     for (;;) {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
+      if (request.kind != wire::FrameKind::request && refused_put_) continue;  // the data of a chunk follow its request at once
       if (request.kind != wire::FrameKind::request)
         return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
       const Result<void> allowed = allow(request);
@@ -184,6 +185,7 @@ class Connection {
     const std::string operation = wire::request_name(request.payload);
     Result<void> allowed = guest_->check(operation, request.payload);
     if (!allowed) guest_->note_refusal(operation, allowed.error());
+    refused_put_ = refused_put_ || (!allowed && operation == k_put_operation);
     if (allowed || operation != k_start_operation) return allowed;
     TRY(stop_started(request));
     return allowed;
@@ -206,6 +208,7 @@ class Connection {
     for (const std::string_view word : {wire::k_gangs_feature, wire::k_results_feature, wire::k_streams_feature,
                                         wire::k_pause_feature, wire::k_bags_feature})
       words.emplace_back(word);
+    if (guest_) words.emplace_back(wire::k_rekey_feature);
     if (guest_) return words;
     for (const std::string_view word : {wire::k_remotes_feature, wire::k_uploads_feature})
       words.emplace_back(word);
@@ -296,7 +299,10 @@ class Connection {
     if (operation == "prepare")
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
     if (operation == k_start_operation)
-      return respond(frame, wire::parse_start, [&](const auto& request) { return requests_->start(request); });
+      return respond(frame, wire::parse_start, [&](wire::StartRequest request) {
+        if (guest_) guest_->limit(request);
+        return requests_->start(request);
+      });
     if (operation == "stop")
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });
     if (operation == wire::k_pause_operation)
@@ -304,6 +310,8 @@ class Connection {
     if (operation == "clean")
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
+    if (guest_ && operation == wire::k_rekey_operation)
+      return respond(frame, wire::parse_rekey, [&](const auto& request) { return guest_->rekey(request); });
     if (operation == wire::k_bag_operation)
       return respond(frame, wire::parse_bag, [&](const auto& request) -> Result<wire::BagReply> {
         return BagHost(*requests_, clock_).answer(request, [&] { return !link_.is_closed(); });
@@ -346,6 +354,7 @@ class Connection {
     options.home = home_;
     Inventory inventory = probe::take_inventory(clock_, options);
     if (guest_) std::erase_if(inventory.engines, [&](const auto& one) { return !guest_->offers(one.kind); });
+    if (guest_) guest_->limit(inventory);
     return reply(stream, to_json(inventory));
   }
 
@@ -445,6 +454,7 @@ class Connection {
   SharedLink& link_;
   const int in_, out_;
   bool events_ = false;  // the controller wants them
+  bool refused_put_ = false;  // of a guest
   os::Clock& clock_;
   Path home_;
   std::optional<Guest> guest_;

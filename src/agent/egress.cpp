@@ -17,11 +17,11 @@
 #include <cstring>
 #include <sstream>
 
+#include "agent/owner_terms.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
-#include "wire/guest.hpp"
 
 namespace gridctl::agent {
 
@@ -157,29 +157,16 @@ std::optional<int> pid_in(std::string_view state) {
   return leading_number<int>(state);
 }
 
-// A guest without terms that can be read has none.
-Result<wire::GuestTerms> terms_of(const os::Path& folder, const ControllerId& controller) {
-  TRY_ASSIGN(const std::string text, os::read_file(folder / "terms.json"));
-  TRY_ASSIGN(wire::GuestTerms terms, wire::parse_guest_terms(text));
-  if (terms.controller == controller) return terms;
-  return make_error(Code::refused, "the terms are another controller's");
-}
-
 }  // namespace
 
 Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerId& controller, EngineKind engine,
                                    const os::Path& agent) {
-  const os::Path guest = agent_home / wire::k_guests_folder / controller.value;
-  if (!os::exists(guest)) return GuestNetwork{};
-  TRY_ASSIGN(const std::string id, os::read_file(guest));
-  const os::Path folder = agent_home / "lend" / os::Path(trim(id)).filename();
-  const Result<wire::GuestTerms> terms = terms_of(folder, controller);
-  if (!terms) return make_error(Code::refused, "the owner of this machine does not lend it any more: " + terms.error().message);
-  if (terms->egress == wire::Egress::open) return GuestNetwork{};
-  if (terms->egress == wire::Egress::none) return GuestNetwork{{"--network", "none"}, true};
+  TRY_ASSIGN(const std::optional<OwnerTerms> owner, owner_terms(agent_home, controller));
+  if (!owner || owner->terms.egress == wire::Egress::open) return GuestNetwork{};
+  if (owner->terms.egress == wire::Egress::none) return GuestNetwork{{"--network", "none"}, true};
   if (engine != EngineKind::podman)
     return make_error(Code::refused, "the owner of this machine filters the network of jobs, which needs podman");
-  const os::Path hooks = folder / "hooks";
+  const os::Path hooks = owner->folder / "hooks";
   TRY(os::make_directories(hooks));
   // No quotes: the path is of our own making, below a home directory.
   TRY(os::write_file_atomically(hooks / "egress.json",

@@ -17,6 +17,8 @@
 
 namespace gridctl::agent {
 
+class GuestImages;
+
 struct Bind {
   Path host;
   std::string target;
@@ -40,6 +42,11 @@ class Engine {
   virtual ~Engine() = default;
   // Makes the image of the spec present; `archive` is a file to load. The reference to launch with.
   [[nodiscard]] virtual Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) = 0;
+  // The image of a guest, by the full name of a registry that its owner allows. Returns the id to launch with. One that
+  // the owner's engine holds serves only if guests have got it before; else it is pulled, without a login.
+  [[nodiscard]] virtual Result<std::string> ensure_guest_image(const std::string& name, const GuestImages& /*images*/) {
+    return make_error(Code::refused, "an engine without images cannot run " + name);
+  }
   // Starts init. Success means only that the engine said so.
   [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
   // The launched process has ended, as far as is known: an init that has not begun by now never will.

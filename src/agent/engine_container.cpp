@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "agent/guest_images.hpp"
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
@@ -36,6 +37,26 @@ class ContainerEngine final : public Engine {
       return pulled ? Result<std::string>(spec.image) : std::move(pulled).error();
     TRY(pull(full));
     return full;
+  }
+
+  Result<std::string> ensure_guest_image(const std::string& name, const GuestImages& images) override {
+    TRY_ASSIGN(const std::string before, image_id(name));
+    const bool local = registry_of(name) == wire::k_local_images;  // which no registry has
+    if (!before.empty() && (local || images.knows(name, before))) return before;
+    if (local) return make_error(Code::engine, "this machine has no image " + name);
+    TRY_ASSIGN(const Path no_login, images.no_login());
+    std::vector<std::string> arguments{"pull", "--quiet"};
+    if (kind_ == EngineKind::podman) arguments.insert(arguments.end(), {"--authfile", (no_login / "config.json").string()});
+    else arguments.insert(arguments.begin(), {"--config", no_login.string()});
+    arguments.push_back(name);
+    const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login");
+    if (!pulled && !before.empty())
+      return make_error(Code::engine, "this machine's owner has an image " + name + ", which is for guests only as its registry gives it to everybody: " + pulled.error().message);
+    TRY(to_void(pulled));
+    TRY_ASSIGN(const std::string id, image_id(name));
+    if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " and does not have it");
+    images.add(name, id);
+    return id;
   }
 
   Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
@@ -135,13 +156,19 @@ class ContainerEngine final : public Engine {
   }
 
   Result<bool> has_image(const std::string& image) {
+    TRY_ASSIGN(const std::string id, image_id(image));
+    return !id.empty();
+  }
+
+  // Empty: it is not here.
+  Result<std::string> image_id(const std::string& image) {
     auto found = call({"image", "inspect", "--format", "{{.Id}}", image}, k_call_wait, "look for the image " + image);
-    if (found) return true;
+    if (found) return trim(*found).empty() ? image : std::string(trim(*found));
     if (found.error().code != Code::engine) return std::move(found).error();
     const std::string text = lower(found.error().message);
     if (text.find("no such") != std::string::npos || text.find("not known") != std::string::npos ||
         text.find("not found") != std::string::npos)
-      return false;
+      return std::string{};
     return std::move(found).error();
   }
 

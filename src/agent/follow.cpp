@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
 #include "base/text.hpp"
+#include "job/owner_limit.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::agent {
@@ -21,6 +23,8 @@ namespace {
 
 constexpr int k_reads_per_turn = 16;  // at most 4 MiB of output, then other events have their turn
 constexpr Duration k_tell_again = std::chrono::seconds{1};
+constexpr Duration k_owner_look = std::chrono::seconds{20};        // at limits that the owner may have changed
+constexpr Duration k_owner_grace_most = std::chrono::seconds{30};  // a job that reached one may save for so long
 
 }  // namespace
 
@@ -34,6 +38,7 @@ void AttemptRunner::read_control() {
     begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
   begin_stop(stop_.expire(spec_.stop_grace, now()));
   keep_limits();
+  keep_owners_limits();
   read_pause();
 }
 
@@ -48,6 +53,28 @@ void AttemptRunner::keep_limits() {
   const StopStep step = stop_.exhaust(spec_.stop_grace, now());
   if (step != StopStep::none && due) status_.detail = due->limit;
   begin_stop(step);
+}
+
+// The owner of a lent machine may set limits, whatever the controller allows. They are read anew each time: he may
+// change them while the job runs.
+void AttemptRunner::keep_owners_limits() {
+  owner_look_at_ = now() + k_owner_look;
+  if (stop_wanted() || !started_at_) return;
+  const auto owner = owner_terms(attempt_.agent_home(), attempt_.controller());
+  if (!owner || !*owner) return;
+  const auto end = [&](wire::EndReason why, const std::string& words) {
+    owner_ended_ = true;
+    status_.detail = words;
+    tell_owner((*owner)->folder, spec_.job_name + " ends: " + words, clock_.wall());
+    begin_stop(stop_.order(why, std::min(spec_.stop_grace, k_owner_grace_most), now()));
+  };
+  if (const std::string over = disk_watch_ ? disk_watch_->over() : ""; !over.empty()) return end(wire::EndReason::disk_full, over);
+  const auto most = (*owner)->terms.max_job_ms;
+  if (!most) return;
+  const BootTime until = *started_at_ + std::chrono::milliseconds{*most};
+  if (now() >= until)
+    return end(wire::EndReason::limit, std::string(job::k_owner_limit) + "lets a job run for " + format_duration(std::chrono::milliseconds{*most}));
+  owner_look_at_ = std::min(owner_look_at_, until);
 }
 
 void AttemptRunner::read_tempo() {
@@ -94,7 +121,8 @@ void AttemptRunner::read_log() {
 }
 
 void AttemptRunner::arm_timer() {
-  const BootTime due = std::min(stop_.due(now()), tell_again_at_.value_or(stop_.due(now())));
+  BootTime due = std::min(stop_.due(now()), tell_again_at_.value_or(stop_.due(now())));
+  if (!stop_wanted()) due = std::min(due, owner_look_at_);
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
   when.it_value.tv_nsec = std::max<std::int64_t>(due.ns, 1) % 1'000'000'000;
@@ -107,6 +135,7 @@ void AttemptRunner::act_on_time() {
   if (tell_again_at_ && now() >= *tell_again_at_) publish();
   if (!stop_wanted()) {
     if (now() >= stop_.due(now())) read_control();
+    else if (now() >= owner_look_at_) keep_owners_limits();
     return;
   }
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
@@ -142,7 +171,8 @@ void AttemptRunner::follow() {
     if (waiting[4].revents != 0) {
       std::uint64_t count = 0;
       [[maybe_unused]] const auto got = ::read(checkpoints_changed_.get(), &count, sizeof count);
-      if (stop_.reason() != wire::EndReason::limit) status_.detail = checkpoints_->problem();
+      if (stop_.reason() != wire::EndReason::limit && !owner_ended_) status_.detail = checkpoints_->problem();
+      keep_owners_limits();
       publish();
     }
     act_on_time();

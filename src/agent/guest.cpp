@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
 
 #include "agent/bench.hpp"
+#include "agent/guest_disk.hpp"
+#include "agent/guest_images.hpp"
 #include "agent/health.hpp"
 #include "agent/host_folders.hpp"
 #include "agent/network.hpp"
+#include "agent/owner_terms.hpp"
 #include "agent/ranks.hpp"
 #include "agent/requests.hpp"
+#include "base/formatted.hpp"
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "job/owner_limit.hpp"
 #include "os/random.hpp"
 #include "wire/remote.hpp"
 #include "wire/stream.hpp"
@@ -28,12 +30,14 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::size_t k_terms_max = 64 * 1024;
-constexpr off_t k_log_max = 2 << 20;  // bytes; whoever serves the machine shortens it
+constexpr Duration k_disk_look = std::chrono::seconds{10};  // while chunks come
+constexpr std::uint64_t k_disk_look_bytes = 256u << 20;     // or after so many
 constexpr int k_minutes = 60;
 constexpr Duration k_gpus_age = std::chrono::milliseconds{100}, k_gpus_wait = std::chrono::seconds{5};
 constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago loses less than the owner would wait for
 // The operations that begin something, and those that measure the way to the researcher.
-constexpr std::array<std::string_view, 4> k_beginnings{"prepare", "standby", "put", "seal"};
+constexpr std::string_view k_standby_operation = "standby";
+constexpr std::array<std::string_view, 4> k_beginnings{"prepare", k_standby_operation, k_put_operation, "seal"};
 constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
@@ -78,11 +82,7 @@ Result<void> Guest::check_jobs(const os::Path& home, const ControllerId& control
 
 void Guest::note_refusal(std::string_view operation, const Error& why) {
   if (!noted_.emplace(operation).second) return;
-  const os::Path log = file_.parent_path() / "log";
-  const os::Fd file(::open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.valid() || ::lseek(file.get(), 0, SEEK_END) > k_log_max) return;
-  const std::string line = format_rfc3339(clock_.wall()) + " refused: " + sanitize(operation, 40) + ": " + sanitize(why.message, 300) + "\n";
-  (void)::write(file.get(), line.data(), line.size());
+  tell_owner(file_.parent_path(), "refused: " + sanitize(operation, 40) + ": " + sanitize(why.message, 300), clock_.wall());
 }
 
 bool Guest::offers(EngineKind engine) const {
@@ -91,7 +91,48 @@ bool Guest::offers(EngineKind engine) const {
   return engine == EngineKind::podman || (now && now->egress != wire::Egress::filtered);
 }
 
-Result<void> Guest::check(std::string_view operation, std::string_view payload) const {
+Result<void> Guest::check_disk(std::uint64_t more) {
+  TRY_ASSIGN(const wire::GuestTerms terms, terms());
+  if (!terms.disk_bytes) return {};
+  put_ += more;
+  if (looked_.ns != 0 && clock_.boot() - looked_ < k_disk_look && put_ < k_disk_look_bytes) return {};
+  TRY(room_for_guest(home(), terms, put_));
+  looked_ = clock_.boot();
+  put_ = 0;
+  return {};
+}
+
+Result<wire::RekeyReply> Guest::rekey(const wire::RekeyRequest& request) const {
+  const os::Path folder = file_.parent_path();
+  if (os::exists(folder / wire::k_session_proven_file)) return refused("this machine and its researcher have agreed on a key already");
+  wire::RekeyReply reply;
+  std::ranges::copy(os::random_bytes(reply.part.bytes.size()), reply.part.bytes.begin());
+  TRY(os::write_file_durably(folder / wire::k_session_file, to_hex(request.part) + " " + to_hex(reply.part) + "\n"));
+  return reply;
+}
+
+void Guest::limit(wire::StartRequest& request) const {
+  const Result<wire::GuestTerms> now = terms();
+  if (!now) return;
+  wire::AttemptSpec& spec = request.spec;
+  if (now->cpus && spec.cpus <= 0) spec.cpus = *now->cpus;
+  if (now->memory_bytes && spec.memory_bytes == 0) spec.memory_bytes = *now->memory_bytes;
+  if (now->disk_bytes) spec.root_writable = false;  // its layer would lie where nobody counts
+}
+
+void Guest::limit(Inventory& inventory) const {
+  const Result<wire::GuestTerms> now = terms();
+  if (!now) return;
+  if (now->cpus) inventory.cpus = std::min(inventory.cpus, *now->cpus);
+  if (now->memory_bytes) inventory.memory_bytes = std::min(inventory.memory_bytes, *now->memory_bytes);
+  if (now->memory_bytes && inventory.memory_free_bytes) inventory.memory_free_bytes = std::min(*inventory.memory_free_bytes, *now->memory_bytes);
+  if (!now->disk_bytes) return;
+  const std::uint64_t used = measure_disk(home()).bytes;
+  note_disk_use(home(), used);
+  inventory.disk_free_bytes = std::min(inventory.disk_free_bytes, *now->disk_bytes - std::min(*now->disk_bytes, used));
+}
+
+Result<void> Guest::check(std::string_view operation, std::string_view payload) {
   const bool between_hosts = Links::serves(operation) && !contains(k_measures, operation);
   if (wire::is_remote_request(operation) || operation == wire::k_upload_operation || between_hosts)
     return refused("a lent machine gives jobs no way to its own files and network");
@@ -99,15 +140,34 @@ Result<void> Guest::check(std::string_view operation, std::string_view payload) 
     TRY_ASSIGN(const auto request, wire::parse_enter(payload));
     if (!request.job) return refused("a lent machine gives no shell of its own, only one inside a job");
   }
-  if (contains(k_beginnings, operation) || Bench::serves(operation)) return check_open();
-  if (operation != k_start_operation) return {};
+  if (contains(k_beginnings, operation) || Bench::serves(operation)) {
+    TRY(check_open());
+    if (operation == k_standby_operation) looked_ = {};  // a checkpoint as files: its size is not known before
+    if (operation == k_standby_operation) return check_disk(0);
+    if (operation != k_put_operation) return {};
+    const Result<wire::PutRequest> request = wire::parse_put(payload);
+    return request ? check_disk(request->bytes) : Result<void>{};  // nonsense ends the connection where it is served
+  }
+  return operation == k_start_operation ? check_start(payload) : Result<void>{};
+}
+
+Result<void> Guest::check_start(std::string_view payload) {
   TRY_ASSIGN(const auto request, wire::parse_start(payload));
   if (!offers(request.spec.engine))
     return refused("a lent machine runs containers only, with " +
                    std::string(offers(EngineKind::docker) ? "podman or docker" : "podman") + ": name an image");
   if (needs_host_network(request.spec))
     return refused("a lent machine gives jobs no network of its own, which the members of a gang would need");
-  return check_open();
+  TRY(check_open());
+  TRY_ASSIGN(const wire::GuestTerms terms, terms());
+  if (!request.spec.image_archive) TRY(guest_image_name(terms, request.spec.image));
+  if (terms.cpus && request.spec.cpus > *terms.cpus)
+    return refused(std::string(job::k_owner_limit) + "lends " + formatted("%g", *terms.cpus) + " CPUs, and the job wants " + formatted("%g", request.spec.cpus));
+  if (terms.memory_bytes && request.spec.memory_bytes > *terms.memory_bytes)
+    return refused(std::string(job::k_owner_limit) + "lends " + format_size(*terms.memory_bytes) + " of memory, and the job wants " +
+                   format_size(request.spec.memory_bytes));
+  looked_ = {};
+  return check_disk(0);
 }
 
 namespace {

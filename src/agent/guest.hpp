@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/inventory.hpp"
 #include "base/result.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
@@ -16,7 +17,7 @@
 
 namespace gridctl::agent {
 
-inline constexpr std::string_view k_start_operation = "start";
+inline constexpr std::string_view k_start_operation = "start", k_put_operation = "put";
 
 class Guest {
  public:
@@ -29,20 +30,32 @@ class Guest {
   [[nodiscard]] Result<void> check_jobs(const os::Path& home, const ControllerId& controller) const;
   // An error while the owner has paused, and outside of his hours: no job begins.
   [[nodiscard]] Result<void> check_open() const;
+  // An error where the jobs of guests take, or would take with `more` bytes, more disk than the owner lends.
+  [[nodiscard]] Result<void> check_disk(std::uint64_t more);
+  // A job that does not say how much it takes gets what the owner lends.
+  void limit(wire::StartRequest& request) const;
+  // The machine as far as it is lent.
+  void limit(Inventory& inventory) const;
+  // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
+  [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
   // Writes the refusal of an operation to the owner's log.
   void note_refusal(std::string_view operation, const Error& why);
   // Engines that are of no use to a guest need not be known to him.
   [[nodiscard]] bool offers(EngineKind engine) const;
   // Refused are: what reaches beyond containers (a shell, folders and network of the machine), and, while the owner has
   // paused or outside of his hours, what begins a job. `payload` is that of a request.
-  [[nodiscard]] Result<void> check(std::string_view operation, std::string_view payload) const;
+  [[nodiscard]] Result<void> check(std::string_view operation, std::string_view payload);
 
  private:
+  [[nodiscard]] Result<void> check_start(std::string_view payload);
   [[nodiscard]] Result<wire::GuestTerms> terms() const;
+  [[nodiscard]] os::Path home() const { return file_.parent_path().parent_path().parent_path(); }  // of the agent
 
   os::Path file_;
   os::Clock& clock_;
   std::set<std::string, std::less<>> noted_;  // operations whose refusal is in the log
+  std::uint64_t put_ = 0;                     // bytes that have come since the disk was looked at
+  BootTime looked_{};                         // at the disk
 };
 
 // `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts

@@ -10,8 +10,10 @@
 #include "agent/checkpoints.hpp"
 #include "agent/fence.hpp"
 #include "agent/foreign_files.hpp"
+#include "agent/guest_disk.hpp"
 #include "agent/held.hpp"
 #include "agent/job_view.hpp"
+#include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/results.hpp"
 #include "agent/supervise.hpp"
@@ -55,7 +57,7 @@ wire::PollReply HostFolders::blank_reply() {
   reply.boot_id = os::boot_id();
   double load = 0;
   if (::getloadavg(&load, 1) == 1) reply.load1 = load;
-  if (const auto free = os::free_bytes(home_)) reply.disk_free_bytes = *free;
+  if (const auto free = os::free_bytes(home_)) reply.disk_free_bytes = free_for(home_, controller_, *free);
   reply.held = held_shares(ledger_, controller_);
   return reply;
 }
@@ -169,7 +171,7 @@ Lease HostFolders::lease_of(const wire::StartRequest& request) const {
 Result<void> HostFolders::take_lease(const wire::StartRequest& request) {
   Lease lease = lease_of(request);
   lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});  // until the real one has taken over
-  return ledger_.take(lease, machine_capacity());
+  return ledger_.take(lease, capacity_for(home_, controller_));
 }
 
 Result<void> HostFolders::release_lease(const AttemptKey& key) {

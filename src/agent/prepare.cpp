@@ -10,7 +10,9 @@
 #include <span>
 
 #include "agent/foreign_files.hpp"
+#include "agent/guest_disk.hpp"
 #include "agent/outside.hpp"
+#include "agent/owner_terms.hpp"
 #include "agent/own_snapshots.hpp"
 #include "agent/standby.hpp"
 #include "base/bytes.hpp"
@@ -39,6 +41,8 @@ Result<store::Tree> load_tree(store::ChunkReader& cache, const Digest& root, con
 // Snapshots of other jobs that are kept for their next attempts go first.
 std::function<Result<void>(std::uint64_t)> room_in(const Path& folder, const AttemptDir& attempt) {
   return [there = folder.parent_path(), attempt](std::uint64_t more) -> Result<void> {
+    TRY_ASSIGN(const auto owner, owner_terms(attempt.agent_home(), attempt.controller()));
+    if (owner) TRY(room_for_guest(attempt.agent_home(), owner->terms, more));
     TRY_ASSIGN(std::uint64_t free, os::free_bytes(there));
     if (more <= free) return {};
     OwnSnapshots(attempt.agent_home(), attempt.controller()).make_room(more, attempt.job());

@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "agent/cgroup.hpp"
+#include "agent/guest_images.hpp"
+#include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
 #include "os/log.hpp"
@@ -170,7 +172,7 @@ Result<void> AttemptRunner::prepare() {
     TRY_ASSIGN(gpus_, find_gpus(spec_.gpu_uuids));
     TRY_ASSIGN(prepared_, prepare_folders(attempt_, spec_, say));
     if (spec_.engine != EngineKind::process) say("image");
-    auto image = engine_->ensure_image(spec_, prepared_.image_archive);
+    auto image = get_image();
     image_failed_ = !image;
     TRY_ASSIGN(image_, std::move(image));
     return {};
@@ -210,6 +212,14 @@ Result<void> AttemptRunner::prepare() {
   worker.join();
   const os::MutexLock lock(news.mutex);
   return *std::move(news.outcome);
+}
+
+Result<std::string> AttemptRunner::get_image() {
+  TRY_ASSIGN(const std::optional<OwnerTerms> owner, owner_terms(attempt_.agent_home(), attempt_.controller()));
+  if (!owner || !prepared_.image_archive.empty()) return engine_->ensure_image(spec_, prepared_.image_archive);
+  TRY_ASSIGN(const std::string name, guest_image_name(owner->terms, spec_.image));
+  TRY(check_registry_address(registry_of(name), clock_));
+  return engine_->ensure_guest_image(name, GuestImages(owner->folder.parent_path()));
 }
 
 Result<LaunchPlan> AttemptRunner::plan_launch() const {
@@ -289,6 +299,9 @@ void AttemptRunner::adopt() {
   adopt_pause();
   if (!started_at_) started_at_ = now();
   update_lease(false);
+  const auto owner = owner_terms(attempt_.agent_home(), attempt_.controller());
+  if (!owner || *owner)
+    disk_watch_ = std::make_unique<DiskWatch>(attempt_, payload_id_->pid, checkpoints_changed_.get(), clock_);
   if (stop_wanted()) {
     // It was to be stopped before we had it: the TERM may never have been sent.
     status_.phase = wire::AttemptPhase::stopping;

@@ -10,6 +10,7 @@
 #include "agent/checkpoints.hpp"
 #include "agent/engine.hpp"
 #include "agent/folder_watch.hpp"
+#include "agent/guest_disk.hpp"
 #include "agent/job_view.hpp"
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
@@ -46,6 +47,7 @@ class AttemptRunner {
   // Pieces of follow()
   void read_control();
   void keep_limits();
+  void keep_owners_limits();
   void read_tempo();
   void read_phase();
   void read_log();
@@ -72,6 +74,7 @@ class AttemptRunner {
   [[nodiscard]] std::vector<os::ProcessId> members();
 
   // Pieces of launch() and conclude()
+  [[nodiscard]] Result<std::string> get_image();
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();
   void end_what_is_unknown();
@@ -107,6 +110,9 @@ class AttemptRunner {
   Path memory_group_;
   std::optional<LogRing> ring_;
   std::optional<CheckpointWatch> checkpoints_;
+  std::unique_ptr<DiskWatch> disk_watch_;  // while its processes live
+  BootTime owner_look_at_{};               // at limits of the machine's owner
+  bool owner_ended_ = false;               // by a limit of the machine's owner, which status_.detail names
   StopClock stop_;
   HostLimits limits_;
   std::optional<BootTime> started_at_;

@@ -9,14 +9,19 @@
 #include <array>
 #include <limits>
 #include <mutex>
+#include <vector>
 
 #include "base/check.hpp"
 
 namespace gridctl::crypto {
 
 struct TlsStream::Openssl {
-  Digest key;
-  std::string identity;
+  struct Named {
+    Digest key;
+    std::string identity;
+  };
+  std::vector<Named> keys;
+  mutable std::size_t used = 0;  // of them
   SSL* ssl = nullptr;
   BIO* in = nullptr;   // owned by ssl
   BIO* out = nullptr;  // owned by ssl
@@ -33,13 +38,12 @@ int clamped(std::size_t size) {
 }
 
 // The key as a session that both sides resume; nullptr without memory.
-template <class Owner>
-SSL_SESSION* session_of(SSL* ssl, const Owner& owner) {
+SSL_SESSION* session_of(SSL* ssl, const Digest& key) {
   SSL_SESSION* session = SSL_SESSION_new();
   const SSL_CIPHER* suite = SSL_CIPHER_find(ssl, k_suite.data());
   const bool made = session != nullptr && suite != nullptr &&
-                    SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(owner.key.bytes.data()),
-                                                owner.key.bytes.size()) == 1 &&
+                    SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.bytes.data()),
+                                                key.bytes.size()) == 1 &&
                     SSL_SESSION_set_cipher(session, suite) == 1 &&
                     SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
   if (made) return session;
@@ -55,9 +59,9 @@ const Owner& owner_of(const SSL* ssl) {
 template <class Owner>
 int offer_key(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_size, SSL_SESSION** session) {
   const Owner& owner = owner_of<Owner>(ssl);
-  *session = session_of(ssl, owner);
-  *id = reinterpret_cast<const unsigned char*>(owner.identity.data());
-  *id_size = owner.identity.size();
+  *session = session_of(ssl, owner.keys.front().key);
+  *id = reinterpret_cast<const unsigned char*>(owner.keys.front().identity.data());
+  *id_size = owner.keys.front().identity.size();
   return *session != nullptr ? 1 : 0;
 }
 
@@ -65,7 +69,9 @@ template <class Owner>
 int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
   const Owner& owner = owner_of<Owner>(ssl);
   const std::string_view named(reinterpret_cast<const char*>(id), id_size);
-  *session = named == owner.identity ? session_of(ssl, owner) : nullptr;
+  *session = nullptr;
+  for (std::size_t i = 0; i < owner.keys.size() && *session == nullptr; ++i)
+    if (named == owner.keys[i].identity) *session = session_of(ssl, owner.keys[owner.used = i].key);
   return 1;  // another identity is one that we do not know: without a certificate the handshake fails
 }
 
@@ -96,8 +102,7 @@ std::string reason() {
 TlsStream::TlsStream(TlsSide side, const Digest& key, std::string identity) : tls_(std::make_unique<Openssl>()) {
   static SSL_CTX* const client = context<Openssl>(TlsSide::client);
   static SSL_CTX* const server = context<Openssl>(TlsSide::server);
-  tls_->key = key;
-  tls_->identity = std::move(identity);
+  tls_->keys.push_back({key, std::move(identity)});
   tls_->ssl = SSL_new(side == TlsSide::client ? client : server);
   tls_->in = BIO_new(BIO_s_mem());
   tls_->out = BIO_new(BIO_s_mem());
@@ -109,6 +114,10 @@ TlsStream::TlsStream(TlsSide side, const Digest& key, std::string identity) : tl
 }
 
 TlsStream::~TlsStream() = default;
+
+void TlsStream::also_accept(const Digest& key, std::string identity) { tls_->keys.push_back({key, std::move(identity)}); }
+
+const std::string& TlsStream::identity() const { return tls_->keys[tls_->used].identity; }
 
 void TlsStream::take_in(ByteView sealed) {
   while (!sealed.empty()) {

@@ -26,6 +26,11 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
+  // Lets the other side use this key instead. REQUIRES: a server, before its handshake.
+  void also_accept(const Digest& key, std::string identity);
+  // The name of the key that the handshake has used.
+  [[nodiscard]] const std::string& identity() const;
+
   // Takes bytes that came from the other side.
   void take_in(ByteView sealed);
   // Bytes for the other side; empty: none. Asked for after each call of the others.

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "job/going_back.hpp"
 #include "job/last_step.hpp"
+#include "job/owner_limit.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
@@ -363,7 +364,8 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
   const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
   const bool image = end.kind == EndKind::image_failed;
-  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image ||
+  const bool owners = end.kind == EndKind::limit && end.detail.starts_with(k_owner_limit);
+  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image || owners ||
       end.said.advice == Advice::blame_host)
     avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));

@@ -63,8 +63,10 @@ Result<std::string> by_cron(const os::Path& program) {
   if (!os::find_program("crontab")) return make_error(Code::unsupported, "there is no cron");
   const std::string before = ask({"crontab", "-l"}).value_or("");
   const std::string home = os::environment("GRIDCTL_AGENT_HOME").value_or("");
-  const std::string line = "@reboot " + (home.empty() ? "" : "GRIDCTL_AGENT_HOME=" + shell_quote(home) + " ") +
-                           shell_quote(program.string()) + " lend serve" + std::string(k_cron_mark) + "\n";
+  std::string line = "@reboot ";
+  for (const char c : (home.empty() ? "" : "GRIDCTL_AGENT_HOME=" + shell_quote(home) + " ") + shell_quote(program.string()))
+    line += c == '%' ? "\\%" : std::string(1, c);  // a plain one ends a command of cron's
+  line += " lend serve" + std::string(k_cron_mark) + "\n";
   TRY(ask({"crontab", "-"}, other_lines(before) + line));
   return std::string("with the machine (cron)");
 }

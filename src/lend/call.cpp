@@ -15,7 +15,7 @@ namespace gridctl::lend {
 
 template <class R>
 void fields(R& r, Of<R, Invitation>& m) {
-  r("id", m.id)("secret", m.secret)("expires_ms", m.expires.ms)("relay", m.relay);
+  r("id", m.id)("secret", m.secret)("expires_ms", m.expires.ms)("relay", m.relay).maybe("session", m.session);
 }
 
 namespace {
@@ -27,6 +27,8 @@ constexpr std::size_t k_call_noise_max = 256 * 1024;
 constexpr std::string_view k_program = "\"${GRIDCTL_RELAY_HOME:-$HOME/.gridctl-relay}/gridctl-agent\"";
 
 os::Path file_of(const os::Path& state, const std::string& id) { return state / "lent" / (id + ".json"); }
+
+os::Path lock_of(const os::Path& state, const std::string& id) { return state / "lent" / (id + ".lock"); }
 
 std::string in_sh(const std::string& command) { return "exec /bin/sh -c " + shell_quote("exec " + command); }
 
@@ -82,7 +84,14 @@ Result<Invitation> invitation_of(const os::Path& state, std::string_view address
   return read_record<Invitation>(*text, "invitation", k_own_rules, Code::state_unreadable);
 }
 
-void forget_invitation(const os::Path& state, const std::string& id) { (void)os::remove_tree(file_of(state, id)); }
+Result<std::optional<os::FileLock>> lock_invitation(const os::Path& state, const std::string& id) {
+  return os::FileLock::try_acquire(lock_of(state, id));
+}
+
+void forget_invitation(const os::Path& state, const std::string& id) {
+  (void)os::remove_tree(file_of(state, id));
+  (void)os::remove_tree(lock_of(state, id));
+}
 
 RelayCommand relay_here(os::Clock& clock) {
   return [&clock](const std::string& command, BootTime) -> Result<std::unique_ptr<ssh::Channel>> {
@@ -115,8 +124,10 @@ Result<std::unique_ptr<ssh::Channel>> call(const RelayCommand& relay, const Invi
     if (const auto why = line_after(text, wire::k_relay_nobody)) return make_error(Code::host_unreachable, in_words(*why));
     return no_relay(*channel, text);
   }
-  return ssh::seal(std::move(channel), sealing(crypto::TlsSide::client, invitation.secret, invitation.id),
-                   std::min(deadline, clock.boot() + k_call_seal_wait), clock);
+  const ssh::SealedWith with = invitation.session
+                                   ? sealing(crypto::TlsSide::client, *invitation.session, session_identity(invitation.id))
+                                   : sealing(crypto::TlsSide::client, invitation.secret, invitation.id);
+  return ssh::seal(std::move(channel), with, std::min(deadline, clock.boot() + k_call_seal_wait), clock);
 }
 
 }  // namespace gridctl::lend

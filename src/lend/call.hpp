@@ -23,9 +23,12 @@ struct Invitation {
   Digest secret{};
   WallTime expires;
   std::string relay;  // "[user@]host[:port]" as the researcher's ssh knows it; empty: this machine is the relay
+  std::optional<Digest> session{};  // agreed on with the machine in the place of `secret`
 };
 [[nodiscard]] Result<void> keep_invitation(const os::Path& state, const Invitation& invitation);
 [[nodiscard]] Result<Invitation> invitation_of(const os::Path& state, std::string_view address);
+// Held by whoever agrees on a session's secret; nullopt: another process does.
+[[nodiscard]] Result<std::optional<os::FileLock>> lock_invitation(const os::Path& state, const std::string& id);
 void forget_invitation(const os::Path& state, const std::string& id);
 
 // Starts a command on the relay.

@@ -135,6 +135,20 @@ void pass(ssh::Channel& caller, ssh::Channel& agent, os::Clock& clock) {
   }
 }
 
+// The token's key serves until the researcher has used the one that both have agreed on.
+ssh::SealedWith keys_of(const Lent& lent, const Token& token) {
+  ssh::SealedWith with = sealing(crypto::TlsSide::server, token.secret, token.id);
+  const std::optional<Digest> agreed = lent.session();
+  if (!agreed) return with;
+  ssh::SealedWith own = sealing(crypto::TlsSide::server, *agreed, session_identity(token.id));
+  if (lent.session_proven()) return own;
+  with.others.push_back({own.key, own.identity});
+  with.agreed = [lent, identity = own.identity](const std::string& used) {
+    if (used == identity) lent.prove_session();
+  };
+  return with;
+}
+
 }  // namespace
 
 Result<void> try_relay(const Lent& lent, BootTime deadline, os::Clock& clock) {
@@ -152,8 +166,7 @@ Result<void> dial(const Lent& lent, const std::function<void(DialNews)>& tell, o
   tell(DialNews::ready);
   TRY(await_call(*relay, std::move(rest), clock));
   tell(DialNews::called);
-  TRY_ASSIGN(const auto caller,
-             ssh::seal(std::move(relay), sealing(crypto::TlsSide::server, token.secret, token.id), clock.boot() + k_seal_wait, clock));
+  TRY_ASSIGN(const auto caller, ssh::seal(std::move(relay), keys_of(lent, token), clock.boot() + k_seal_wait, clock));
   ssh::ProcessChannelOptions options;
   options.peer = "the agent of this machine";
   TRY_ASSIGN(const auto agent, ssh::ProcessChannel::open(

@@ -52,6 +52,12 @@ ssh::SealedWith sealing(crypto::TlsSide side, const Digest& secret, const std::s
   return {side, derived(secret, "gridctl-lend session"), id};
 }
 
+Digest session_secret(const Digest& researchers_part, const Digest& machines_part) {
+  return crypto::HmacKey(researchers_part.bytes).of(machines_part.bytes);
+}
+
+std::string session_identity(const std::string& id) { return id + ".s"; }
+
 Digest token_tag(const Digest& secret, ByteView body) {
   return crypto::HmacKey(derived(secret, "gridctl-lend token").bytes).of(body);
 }

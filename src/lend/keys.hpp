@@ -18,6 +18,9 @@ struct LoginKey {
 [[nodiscard]] LoginKey login_key(const Digest& secret);
 // The two ends' own connection, which the relay cannot read.
 [[nodiscard]] ssh::SealedWith sealing(crypto::TlsSide side, const Digest& secret, const std::string& id);
+// Returns the secret that takes the place of the token's, from what both ends have drawn.
+[[nodiscard]] Digest session_secret(const Digest& researchers_part, const Digest& machines_part);
+[[nodiscard]] std::string session_identity(const std::string& id);
 // Shows that a token is whole.
 [[nodiscard]] Digest token_tag(const Digest& secret, ByteView body);
 

@@ -31,7 +31,7 @@ Result<void> Lent::make(const std::string& token_text, const Token& token, const
   if (!os::exists(folder_ / "claim"))
     TRY(os::write_file_durably(folder_ / "claim", to_hex(ByteView{os::random_bytes(k_claim_bytes)})));
   TRY(os::write_file_durably(key_file(), login_key(token.secret).private_file));
-  TRY(os::write_file_durably(folder_ / "agent", agent.string()));
+  TRY(set_agent(agent));
   wire::GuestTerms fresh;
   if (Result<wire::GuestTerms> before = terms()) fresh = *before;
   fresh.controller = token.controller;
@@ -60,6 +60,8 @@ Result<os::Path> Lent::agent() const {
   return os::Path(path);
 }
 
+Result<void> Lent::set_agent(const os::Path& agent) const { return os::write_file_durably(folder_ / "agent", agent.string()); }
+
 Result<wire::GuestTerms> Lent::terms() const {
   TRY_ASSIGN(const std::string text, os::read_file(terms_file()));
   return wire::parse_guest_terms(text);
@@ -68,6 +70,18 @@ Result<wire::GuestTerms> Lent::terms() const {
 Result<void> Lent::set_terms(const wire::GuestTerms& terms) const {
   return os::write_file_durably(terms_file(), wire::encode(terms));
 }
+
+std::optional<Digest> Lent::session() const {
+  const std::vector<std::string> parts = split(std::string(trim(os::read_file(folder_ / wire::k_session_file, k_log_max).value_or(""))), ' ');
+  if (parts.size() != 2) return std::nullopt;
+  const auto researchers = parse_digest(parts[0]), machines = parse_digest(parts[1]);
+  if (!researchers || !machines) return std::nullopt;
+  return session_secret(*researchers, *machines);
+}
+
+bool Lent::session_proven() const { return os::exists(folder_ / wire::k_session_proven_file); }
+
+void Lent::prove_session() const { (void)os::write_file_durably(folder_ / wire::k_session_proven_file, ""); }
 
 void Lent::log(std::string_view line, os::Clock& clock) const {
   std::string text = os::read_file(log_file(), 4 * k_log_max).value_or("");

@@ -2,6 +2,7 @@
 // What a machine that its owner lends keeps of each invitation: a folder below ~/.gridctl/lend.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,14 @@ class Lent {
   [[nodiscard]] Result<Token> token() const;
   [[nodiscard]] Result<std::string> claim() const;  // this machine's number for the relay
   [[nodiscard]] Result<os::Path> agent() const;
+  [[nodiscard]] Result<void> set_agent(const os::Path& agent) const;  // connections in use end, and come back with it
   [[nodiscard]] Result<wire::GuestTerms> terms() const;
   [[nodiscard]] Result<void> set_terms(const wire::GuestTerms& terms) const;
+  // The secret that this machine and the researcher have agreed on in the place of the token's; nullopt: not yet. Proven:
+  // the researcher has used it, and the token's opens nothing any more.
+  [[nodiscard]] std::optional<Digest> session() const;
+  [[nodiscard]] bool session_proven() const;
+  void prove_session() const;
   // Adds a line with the time; errors are none of the caller's.
   void log(std::string_view line, os::Clock& clock) const;
   void set_state(std::string_view state) const;

@@ -143,10 +143,16 @@ class Guest {
     next_look_ = clock_.boot() + (soon ? k_opened_look : k_terms_look);
     const Result<wire::GuestTerms> terms = lent_.terms();
     if (!terms) return;
-    // A measurement of the machine that is under way ends with its connection.
-    if (const bool paused = terms->is_paused(clock_.wall()); std::exchange(paused_, paused) != paused && paused)
+    // A measurement of the machine that is under way ends with its connection. An agent of another version may know
+    // limits that the one in use does not.
+    const bool paused = terms->is_paused(clock_.wall());
+    const os::Path agent = lent_.agent().value_or(agent_);
+    const bool other = !agent_.empty() && agent != agent_;
+    agent_ = agent;
+    if (other || (std::exchange(paused_, paused) != paused && paused))
       for (const Session& session : sessions_)
         if (session.called) (void)os::send_signal(session.process, SIGKILL);
+    paused_ = paused;
     keep_gpus(*terms);
     if (clock_.boot() < next_hours_) return;
     next_hours_ = clock_.boot() + k_hours_look;
@@ -216,6 +222,7 @@ class Guest {
   BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{}, quiet_until_{};
   std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
   bool reclaimed_ = false, holds_gpus_ = false, paused_ = false;
+  os::Path agent_;
   std::string state_;
 };
 

@@ -17,7 +17,11 @@ constexpr std::size_t k_waiting_max = 256 * 1024;  // sealed bytes that the carr
 class SealedChannel final : public Channel {
  public:
   SealedChannel(std::unique_ptr<Channel> carrier, const SealedWith& with)
-      : carrier_(std::move(carrier)), tls_(with.side, with.key, with.identity) {}
+      : carrier_(std::move(carrier)), tls_(with.side, with.key, with.identity) {
+    for (const SealedWith::Other& other : with.others) tls_.also_accept(other.key, other.identity);
+  }
+
+  [[nodiscard]] const std::string& identity() const { return tls_.identity(); }
 
   Result<bool> handshake() {
     Result<bool> done = tls_.handshake();
@@ -103,6 +107,7 @@ Result<std::unique_ptr<Channel>> seal(std::unique_ptr<Channel> carrier, const Se
   auto sealed = std::make_unique<SealedChannel>(std::move(carrier), with);
   for (;;) {
     TRY_ASSIGN(const bool done, sealed->handshake());
+    if (done && with.agreed) with.agreed(sealed->identity());
     if (done) return std::unique_ptr<Channel>(std::move(sealed));
     std::vector<os::Poll> polls;
     for (const Watched& one : sealed->wants(false)) polls.push_back({one.fd, one.interest, {}});

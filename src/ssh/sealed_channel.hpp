@@ -2,8 +2,10 @@
 // A channel whose bytes only its two ends can read, over a channel that leads through somebody else's machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "crypto/tls_stream.hpp"
 #include "os/clock.hpp"
@@ -15,6 +17,12 @@ struct SealedWith {
   crypto::TlsSide side;
   Digest key;
   std::string identity;  // names the key, in clear
+  struct Other {
+    Digest key;
+    std::string identity;
+  };
+  std::vector<Other> others{};                           // of a server: the other end may have one of these instead
+  std::function<void(const std::string&)> agreed = {};  // is told the identity of the key that was used
 };
 
 // Agrees with the other end, until `deadline` at most. Errors: auth_refused (the other end does not have the key),

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/guest.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/names.hpp"
+#include "base/numbers.hpp"
 #include "base/record.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
 namespace {
 constexpr Names<Egress, Egress::none> k_egress{"filtered", "open", "none"};
+constexpr std::size_t k_registry_shown = 80;  // characters of a bad one
 }  // namespace
 
 std::string_view egress_name(Egress egress) { return k_egress(egress); }
@@ -23,13 +29,45 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   r.id("controller", m.controller.value)("who", m.who).maybe("paused_until_ms", m.paused_until_ms);
   r.maybe("from_minute", m.from_minute).maybe("to_minute", m.to_minute);
   r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
+  r.maybe("disk_bytes", m.disk_bytes).maybe("max_job_ms", m.max_job_ms).maybe("cpus", m.cpus);
+  r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {});
   r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "hours beyond a day");
 }
+
+template <class R>
+void fields(R& r, Of<R, RekeyRequest>& m) {
+  r("part", m.part);
+}
+
+template <class R>
+void fields(R& r, Of<R, RekeyReply>& m) {
+  r("part", m.part);
+}
+
+std::string encode(const RekeyRequest& request) { return encode_request(k_rekey_operation, request); }
+std::string encode(const RekeyReply& reply) { return write_record(reply); }
+Result<RekeyRequest> parse_rekey(std::string_view text) { return parse_request<RekeyRequest>(text, k_rekey_operation); }
+Result<RekeyReply> parse_rekey_reply(std::string_view text) { return parse_message<RekeyReply>(text, k_rekey_operation); }
 
 bool GuestTerms::is_open_at(int minute) const {
   if (!from_minute || !to_minute || *from_minute == *to_minute) return true;
   const bool after = minute >= *from_minute, before = minute < *to_minute;
   return *from_minute < *to_minute ? after && before : after || before;
+}
+
+bool GuestTerms::allows_registry(std::string_view registry) const {
+  if (registries.empty()) return std::ranges::find(k_public_registries, registry) != k_public_registries.end();
+  return std::ranges::find(registries, registry) != registries.end();
+}
+
+Result<void> check_registry(std::string_view registry) {
+  const std::string_view host = registry.substr(0, registry.find(':'));
+  const bool has_port = host.size() < registry.size();
+  const auto fits = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || (c >= 'a' && c <= 'z') || c == '-' || c == '.'; };
+  const bool named = !host.empty() && std::ranges::all_of(host, fits) && host.front() != '.' && host.front() != '-' &&
+                     (host == k_local_images ? !has_port : host.find('.') != std::string_view::npos);
+  if (named && (!has_port || parse_number<std::uint16_t>(registry.substr(host.size() + 1)))) return {};
+  return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) + "' is no registry: name hosts, such as docker.io,ghcr.io");
 }
 
 std::string encode(const GuestTerms& terms) { return write_record(terms); }

@@ -2,10 +2,14 @@
 // What the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json, gridctl-lend(7).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -30,12 +34,26 @@ struct GuestTerms {
   std::optional<int> from_minute, to_minute;    // of the day, local time: jobs may begin and run then; past midnight too
   Egress egress = Egress::filtered;
   bool reclaim = true;  // jobs leave a GPU when a program of the owner's uses one
+  std::optional<std::uint64_t> disk_bytes;      // what the jobs of all guests, and what is kept for them, may take together
+  std::optional<std::int64_t> max_job_ms;       // a job that has run for so long ends here
+  std::optional<double> cpus;                   // that jobs may use together
+  std::optional<std::uint64_t> memory_bytes;    // that jobs may use together
+  std::vector<std::string> registries;          // where images may come from; empty: k_public_registries
   bool operator==(const GuestTerms&) const = default;
 
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
   // `minute` of the day.
   [[nodiscard]] bool is_open_at(int minute) const;
+  [[nodiscard]] bool allows_registry(std::string_view registry) const;
 };
+
+// Registries that give images to everybody, or to whoever logs in there.
+inline constexpr std::array<std::string_view, 8> k_public_registries{
+    "docker.io", "ghcr.io", "quay.io", "nvcr.io", "gcr.io", "public.ecr.aws", "mcr.microsoft.com", "registry.gitlab.com"};
+// In a list of registries: images that the engine of the machine holds under this name, and that have no registry.
+inline constexpr std::string_view k_local_images = "localhost";
+// usage: no host with or without a port. Its addresses are not looked at.
+[[nodiscard]] Result<void> check_registry(std::string_view registry);
 
 // Beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job begins.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
@@ -43,6 +61,23 @@ inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 // A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the
 // folder of its terms) under which that controller's jobs run here. No other invitation reaches them.
 inline constexpr std::string_view k_guests_folder = "guests";
+
+// A lent machine and its researcher agree on a key of their own, over a connection that the token's key seals: both
+// draw a part. From then on the token opens nothing.
+inline constexpr std::string_view k_rekey_feature = "rekey", k_rekey_operation = "rekey";
+struct RekeyRequest {
+  Digest part;
+};
+struct RekeyReply {
+  Digest part;
+};
+[[nodiscard]] std::string encode(const RekeyRequest& request);  // op "rekey"
+[[nodiscard]] std::string encode(const RekeyReply& reply);
+[[nodiscard]] Result<RekeyRequest> parse_rekey(std::string_view text);
+[[nodiscard]] Result<RekeyReply> parse_rekey_reply(std::string_view text);
+// Beside the terms: both parts in hexadecimal digits, the researcher's first; and a file that is there once the
+// researcher has used the key.
+inline constexpr std::string_view k_session_file = "session", k_session_proven_file = "session_proven";
 
 [[nodiscard]] std::string encode(const GuestTerms& terms);
 [[nodiscard]] Result<GuestTerms> parse_guest_terms(std::string_view text);

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that nobody can call is lent: its owner types one line, and it dials a server that both sides reach."""
 import base64
+import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import time
 import unittest
 
 import grid
-from grid import plain, wait_until
+from grid import bound, plain, wait_until
 
 RELAY, LENT = 1, 2
 IMAGE = "localhost/busybox:1"
 PROGRAM = "/home/worker/gridctl"
+IMAGES = "--registries docker.io,localhost"  # these hosts reach no registry
 
 
 def setUpModule():
@@ -67,7 +70,7 @@ class Lend(grid.Case):
     def joined(self, name="bob", *more, host=LENT):
         token = self.token(name)
         began = time.monotonic()
-        told = self.owners(f"provider join {token} --yes {' '.join(more)}", host)
+        told = self.owners(f"provider join {token} --yes {IMAGES} {' '.join(more)}", host)
         grid.figure("provider join", f"{time.monotonic() - began:.1f} s")
         self.addCleanup(self.owners, "lend leave --grace 1s || true", host)
         self.wait_provider(name, host)
@@ -181,11 +184,65 @@ class Lend(grid.Case):
         grid.figure("back after a reboot", f"{time.monotonic() - began:.1f} s")
         self.laptop.run("job", "cancel", job.id)
 
+    # Stand-ins that keep what they are given: no init system runs on these hosts.
+    CRONTAB = """case $1 in -l) cat /home/worker/crontab ;; -r) rm /home/worker/crontab ;; -) cat > /home/worker/crontab ;; esac"""
+    SYSTEMCTL = "echo \"$0 $*\" >> /home/worker/asked"
+
+    def stand_in(self, name, script):
+        self.grid.enter(LENT, f"cat > /usr/bin/{name} <<'EOF'\n#!/bin/sh\n{script}\nEOF\nchmod 755 /usr/bin/{name}")
+        self.addCleanup(self.grid.enter, LENT, f"rm -f /usr/bin/{name}")
+
+    def comes_back(self, start):
+        """The machine boots, `start` is run as the init system runs it, and nobody types anything."""
+        job = self.laptop.submit(plain("boot", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.grid.reboot(LENT)
+        self.assertEqual(self.grid.pids(LENT, "gridctl lend"), [])
+        began = time.monotonic()
+        self.grid.as_worker(LENT, f"(setsid {start} < /dev/null > /dev/null 2>&1 &)")
+        wait_until("the host to answer", 10, lambda: self.laptop.run("provider", "check", "bob", check=False).code == 0, job.evidence)
+        took = time.monotonic() - began
+        grid.figure("answers after the boot", f"{took:.1f} s")
+        self.assertLess(took, bound(10))
+        self.wait_again(job)
+        job.wait_output("step")
+        self.assertTrue(job.attempts()[-1]["resumed_from"], job.evidence())
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_cron_starts_it_after_a_boot(self):
+        self.stand_in("crontab", self.CRONTAB)
+        self.grid.as_worker(LENT, "echo '0 3 * * * backup' > crontab")
+        self.joined()
+        lines = self.grid.as_worker(LENT, "cat crontab").splitlines()
+        self.assertEqual(lines[0], "0 3 * * * backup")
+        [line] = [line.removeprefix("@reboot ") for line in lines if line.startswith("@reboot ")]
+        self.comes_back("env -i HOME=/home/worker LOGNAME=worker SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c " + shlex.quote(line.replace("\\%", "%")))
+        self.owners("lend leave --grace 1s")
+        self.assertEqual(self.grid.as_worker(LENT, "cat crontab").splitlines(), ["0 3 * * * backup"])
+
+    def test_systemd_starts_it_after_a_boot(self):
+        for name in ("systemctl", "loginctl"):
+            self.stand_in(name, self.SYSTEMCTL)
+        self.grid.enter(LENT, "mkdir -p /run/systemd/system")
+        self.addCleanup(self.grid.enter, LENT, "rm -rf /run/systemd/system")
+        self.assertIn("with the machine (systemd)", self.joined())
+        asked = self.grid.as_worker(LENT, "cat asked")
+        for words in ("systemctl --user daemon-reload", "systemctl --user enable gridctl-lend.service", "loginctl enable-linger"):
+            self.assertIn(words, asked)
+        unit = self.grid.as_worker(LENT, "cat .config/systemd/user/gridctl-lend.service")
+        settings = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+        self.assertEqual((settings["WantedBy"], settings["KillMode"]), ("default.target", "process"), unit)
+        self.comes_back("env -i HOME=/home/worker USER=worker LOGNAME=worker XDG_RUNTIME_DIR=/run/user/1500 "
+                        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin " + settings["ExecStart"])
+        self.grid.enter(LENT, "mkdir -p /run/systemd/system")
+        self.owners("lend leave --grace 1s")
+        self.assertEqual(self.grid.as_worker(LENT, "ls .config/systemd/user").split(), [])
+
     def test_two_researchers_share_it_and_one_word_of_the_owner_ends_both(self):
         other = self.grid.laptop("other")
         self.addCleanup(other.close)
         self.joined()
-        self.owners(f"provider join {self.token('mine', laptop=other)} --yes")
+        self.owners(f"provider join {self.token('mine', laptop=other)} --yes {IMAGES}")
         self.wait_provider("mine", laptop=other)
         self.assertEqual(len(json.loads(self.owners("lend status --json"))), 2)
         jobs = [laptop.submit(plain("shared", image=IMAGE, envs={"STEPS": 100000})) for laptop in (self.laptop, other)]
@@ -246,6 +303,152 @@ class Lend(grid.Case):
                     f"to the end of the container {told[2]}")
         self.laptop.run("job", "cancel", job.id)
 
+    GROWS = """if [ -n "$GRIDCTL_RESUME_FROM" ]; then echo resumed from $GRIDCTL_RESUME_FROM; exit 0; fi
+        trap 'echo told to save; exit 0' TERM
+        echo 1 > $GRIDCTL_CKPT_DIR/state; sleep 4
+        WRITE
+        echo it was never ended"""
+    WRITE = "for n in $(seq 100); do dd if=/dev/zero of=big.$n bs=1M count=120 2> /dev/null; sleep 0.1; done"
+    WRITE_NAMELESS = "exec 3> hole; rm hole; for n in $(seq 100); do dd if=/dev/zero bs=1M count=120 >&3 2> /dev/null; sleep 0.1; done"
+
+    def grows(self, name, write):
+        return self.laptop.submit({"name": name, "image": IMAGE, "run": self.GROWS.replace("WRITE", write),
+                                   "resources": {"cpus": 0.5}, "checkpoint": {"interval": "1s"}})
+
+    def test_jobs_take_no_more_disk_than_the_owner_lends(self):
+        self.joined("bob", "--disk 2GiB")
+        self.assertIn("disk 2.0 GiB", self.owners("lend limits"))
+        refused = self.laptop.run("job", "submit", self.laptop.write_job(
+            {"name": "wants", "image": IMAGE, "run": "true", "resources": {"disk": 4}}), check=False)
+        self.assertEqual(refused.code, 4, str(refused))
+        self.assertIn("of disk free, wanted", refused.out + refused.err)
+        for number, (name, write) in enumerate((("grows", self.WRITE), ("nameless", self.WRITE_NAMELESS)), 1):
+            job = self.grows(name, write)
+            job.wait_attempt(1)
+            self.laptop.register(RELAY, "other", "podman")
+            job.wait_success()
+            first, last = job.attempts()[0], job.attempts()[-1]
+            self.assertEqual((first["provider"], first["reason"]), ("bob", "disk_full"), job.evidence())
+            self.assertIn("told to save", job.logs("--attempt", first["number"]), job.evidence())
+            self.assertNotIn("never ended", job.logs())
+            self.assertEqual(last["provider"], "other")
+            self.assertIn("resumed from", job.logs())
+            self.assertTrue(any("the owner of this machine lends 2.0 GiB of disk" in one["text"] for one in job.events("attempt_ended")), job.evidence())
+            log = self.owners("lend log")
+            self.assertEqual(log.count("ends: the owner of this machine lends"), number, log)
+            self.laptop.run("provider", "rm", "other", "--force")
+        self.grid.as_worker(LENT, "fallocate -l 2200M .gridctl/cache/ballast")
+        job = self.laptop.submit({"name": "full", "image": IMAGE, "run": "echo it began", "resources": {"cpus": 0.5}})
+        wait_until("the refusal", 30, lambda: "of disk; jobs take" in self.owners("lend log"), job.evidence)
+        self.grid.as_worker(LENT, "rm .gridctl/cache/ballast")
+        job.wait_success(deadline=120)
+
+    def test_a_job_that_has_run_for_long_goes_elsewhere(self):
+        self.joined("bob", "--max-job 12s")
+        job = self.laptop.submit(plain("long", image=IMAGE, envs={"STEPS": 100000}))
+        job.wait_checkpoint(1)
+        self.laptop.register(RELAY, "other", "podman")
+        job.wait_attempt(2)
+        first, second = job.attempts()[:2]
+        self.assertEqual((first["provider"], first["reason"]), ("bob", "limit"), job.evidence())
+        self.assertEqual(second["provider"], "other")
+        self.assertTrue(second["resumed_from"], job.evidence())
+        self.assertTrue(any("the owner of this machine lets a job run for 12s" in one["text"] for one in job.events("attempt_ended")), job.evidence())
+        self.assertIn("lets a job run for 12s", self.owners("lend log"))
+        self.laptop.run("job", "cancel", job.id)
+
+    def test_images_come_from_registries_that_the_owner_allows(self):
+        self.joined("bob", "--registries public")
+        def ended(name, image):
+            job = self.laptop.submit({"name": name, "image": image, "run": "echo it began", "resources": {"cpus": 0.5}})
+            job.wait_state("FAILED", "SUCCEEDED", deadline=120)
+            return job
+        job = self.laptop.submit({"name": "owners", "image": IMAGE, "run": "echo it began", "resources": {"cpus": 0.5}})
+        wait_until("the refusal", 60, lambda: "only this machine's owner has" in job.evidence(), job.evidence)  # another host may take it
+        self.laptop.run("job", "cancel", job.id)
+        self.assertIn("is one that only this machine's owner has; the owner of this machine allows images from docker.io, ghcr.io", job.evidence())
+        self.assertIn("podman save -o image.tar", job.evidence())
+        self.grid.as_worker(LENT, f"podman tag {IMAGE} docker.io/library/secret:1")
+        self.addCleanup(self.grid.as_worker, LENT, "podman rmi docker.io/library/secret:1 || true")
+        job = ended("named", "secret:1")
+        self.assertEqual(job.state, "FAILED", job.evidence())
+        self.assertIn("this machine's owner has an image docker.io/library/secret:1, which is for guests only", job.evidence())
+        hosts = self.grid.disk(LENT, "etc/hosts")
+        with open(hosts, "a", encoding="utf-8") as file:
+            file.write(f"{self.relay['address']} quay.io registry.home.example\n")
+        self.addCleanup(self.grid.enter, LENT, "sed -i /quay.io/d /etc/hosts")
+        job = ended("near", "quay.io/a/b:1")
+        self.assertEqual(job.state, "FAILED", job.evidence())
+        self.assertIn(f"quay.io is at {self.relay['address']}, an address of this machine's own network", job.evidence())
+        for bad, word in (("localhost:5000", "is no registry"), ("registry.home.example", "an address of your own network"), ("192.168.1.7:5000", "own network")):
+            self.assertIn(word, self.owners(f"lend limits --registries {bad}", code=2))
+        archive = os.path.join(self.laptop.folder, "image.tar")
+        self.grid.as_worker(LENT, f"podman save -q -o /tmp/image.tar {IMAGE}")
+        shutil.copy(self.grid.disk(LENT, "tmp/image.tar"), archive)
+        job = ended("sent", "./image.tar")
+        self.assertEqual(job.state, "SUCCEEDED", job.evidence())
+        self.owners("lend limits --registries localhost")
+        self.assertEqual(ended("allowed", IMAGE).state, "SUCCEEDED")
+
+    def test_a_token_that_was_used_opens_nothing(self):
+        self.joined()
+        [kept] = glob.glob(os.path.join(self.laptop.state, "lent", "*.json"))
+        def read():
+            with open(kept, encoding="utf-8") as file:
+                return json.load(file)
+        wait_until("a key in the token's place", 30, lambda: read().get("session"), self.laptop.evidence)
+        wait_until("its first use", 30, lambda: self.grid.as_worker(LENT, "ls .gridctl/lend/*/session_proven || true").strip())
+        self.laptop.run("daemon", "stop")
+        self.laptop.run("provider", "check", "bob")
+        agreed = read()
+        with open(kept, "w", encoding="utf-8") as file:  # what the token says, and whoever has seen it
+            json.dump({key: value for key, value in agreed.items() if key != "session"}, file)
+        refused = self.laptop.run("provider", "check", "bob", "--timeout", "20s", check=False)
+        self.assertNotEqual(refused.code, 0, str(refused))
+        self.assertIn("does not have the key", refused.out + refused.err)
+        with open(kept, "w", encoding="utf-8") as file:
+            json.dump(agreed, file)
+        self.laptop.run("provider", "check", "bob")
+
+    def test_limits_that_do_not_hold_are_not_offered(self):
+        self.joined()
+        enforced = "cgroupVersion: v2" in self.grid.as_worker(LENT, "podman info 2> /dev/null")
+        told = self.owners("lend limits")
+        if enforced:
+            return
+        self.assertIn("do not hold on this machine", told)
+        for words in ("--memory 1GB", "--cpus 1"):
+            self.assertIn("do not hold on this machine", self.owners(f"lend limits {words}", code=2))
+
+    def test_two_researchers_race_for_one_gpu(self):
+        """RACES=300 is the long form."""
+        self.stub_gpu()
+        other = self.grid.laptop("rival")
+        self.addCleanup(other.close)
+        self.joined()
+        self.owners(f"provider join {self.token('mine', laptop=other)} --yes {IMAGES}")
+        self.wait_provider("mine", laptop=other)
+        laptops = (self.laptop, other)
+        files = [laptop.write_job({"name": "race", "image": IMAGE, "resources": {"accelerators": 1, "cpus": 0.5},
+                                   "run": "echo span $(cut -d' ' -f1 /proc/uptime); sleep 0.5; echo span $(cut -d' ' -f1 /proc/uptime)"}) for laptop in laptops]
+        told, waits = 0, []
+        for race in range(int(os.environ.get("RACES", "4"))):
+            asked = [laptop.spawn("job", "submit", "-d", "-y", "--json", file) for laptop, file in zip(laptops, files)]
+            jobs = [grid.Job(laptop, json.loads(one.communicate(timeout=60)[0])["job_id"]) for laptop, one in zip(laptops, asked)]
+            for job in jobs:
+                job.wait_success(deadline=120)
+            spans = sorted(([float(line.split()[1]) for line in job.logs().splitlines() if line.startswith("span ")], job) for job in jobs)
+            for span, job in spans:
+                self.assertEqual(len(span), 2, job.evidence())
+            (first, _), (second, loser) = spans
+            self.assertLessEqual(first[1], second[0], f"race {race}: both held the GPU\n{jobs[0].evidence()}\n{jobs[1].evidence()}")
+            waits.append(second[0] - first[1])
+            reasons = loser.laptop.run("job", "events", loser.id).out
+            told += bool(re.search(r"GPU|gpu", reasons) and re.search(r"free|until|in use|leased", reasons))
+        waits.sort()
+        grid.figure("races for one GPU", f"{len(waits)}; the loser began {waits[len(waits) // 2]:.1f} s after the winner's end in the middle, {waits[-1]:.1f} s at worst")
+        self.assertEqual(told, len(waits), reasons)
+
     def test_jobs_end_with_the_owners_hours(self):
         self.joined()
         job = self.laptop.submit(plain("hours", image=IMAGE, envs={"STEPS": 100000}))
@@ -265,7 +468,7 @@ class Lend(grid.Case):
         before = self.grid.as_worker(RELAY, "cat .ssh/authorized_keys")
         told = self.owners(f"provider invite friend --at {address} --host-key {self.relay['host_key']} --json", RELAY)
         token = json.loads(told)["token"]
-        self.owners(f"provider join {token} --yes")
+        self.owners(f"provider join {token} --yes {IMAGES}")
         self.addCleanup(self.owners, "lend leave --grace 1s || true")
         def answers():
             shown = json.loads(self.owners("provider show friend --json", RELAY))
@@ -300,7 +503,7 @@ class Lend(grid.Case):
         self.owners("lend pause")
         told = self.owners(f"provider join {self.token('again')} --yes")
         self.assertIn("replaces the one from", told)
-        self.assertIn("egress none, paused", told)
+        self.assertIn("egress none; reclaim no; images from public registries, paused", told)
         self.assertIn("egress none; reclaim no", self.owners("lend limits"))
 
     def test_without_its_hook_a_container_begins_nothing(self):

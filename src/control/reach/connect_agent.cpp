@@ -6,7 +6,10 @@
 
 #include "control/reach/embedded_agent.hpp"
 #include "lend/call.hpp"
+#include "lend/keys.hpp"
+#include "os/random.hpp"
 #include "ssh/connect.hpp"
+#include "wire/guest.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
 
@@ -25,6 +28,7 @@ Error named(Error error, const registry::Provider& provider) {
 }
 
 constexpr std::uint64_t k_socket_path_max = 4096;
+constexpr std::uint32_t k_rekey_stream = 1;  // of a connection that nobody else uses yet
 
 os::Path login_agent_file(const Paths& paths) { return paths.root / "ssh-agent"; }
 
@@ -46,6 +50,30 @@ Result<ssh::Target> target_at(const std::string& address, const registry::Provid
   return ssh::resolve(address, overrides);
 }
 
+// From here on the token opens nothing. Until this machine has used the new key the host takes both, so that an answer
+// that is lost costs nothing.
+Result<AgentSession> agree_on_key(AgentSession session, const Paths& paths, const std::string& id, BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const auto lock, lend::lock_invitation(paths.root, id));
+  if (!lock) return session;
+  TRY_ASSIGN(lend::Invitation invitation, lend::invitation_of(paths.root, id));
+  if (invitation.session) return session;
+  wire::RekeyRequest request;
+  std::ranges::copy(os::random_bytes(request.part.bytes.size()), request.part.bytes.begin());
+  const wire::AgentHello hello = session.hello;
+  BlockingLink link(std::move(session), clock);
+  TRY(link.send({wire::FrameKind::request, k_rekey_stream, wire::encode(request)}, deadline));
+  for (;;) {
+    TRY_ASSIGN(const wire::Frame frame, link.receive(deadline));
+    if (frame.kind != wire::FrameKind::reply || frame.stream != k_rekey_stream) continue;  // news, which is told again
+    if (!wire::payload_error(frame.payload)) {
+      TRY_ASSIGN(const wire::RekeyReply reply, wire::parse_rekey_reply(frame.payload));
+      invitation.session = lend::session_secret(request.part, reply.part);
+      TRY(lend::keep_invitation(paths.root, invitation));
+    }
+    return std::move(link).release(hello);
+  }
+}
+
 Result<AgentSession> open_lent(const registry::Provider& provider, const Paths& paths, const AgentCall& call,
                                const os::Path& login_agent, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(const lend::Invitation invitation, lend::invitation_of(paths.root, provider.address));
@@ -54,7 +82,10 @@ Result<AgentSession> open_lent(const registry::Provider& provider, const Paths& 
   const Connector connector = [&](const std::string&, BootTime by) {
     return lend::call(relay, invitation, by, clock);
   };
-  return open_agent(connector, call, deadline, clock);
+  TRY_ASSIGN(AgentSession session, open_agent(connector, call, deadline, clock));
+  const auto& words = session.hello.features;
+  if (invitation.session || std::ranges::find(words, wire::k_rekey_feature) == words.end()) return session;
+  return agree_on_key(std::move(session), paths, invitation.id, deadline, clock);
 }
 
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "agent/engine.hpp"
+#include "agent/guest_images.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
@@ -77,6 +78,28 @@ class Containers : public ::testing::Test {
 TEST_F(Containers, AnImageThatIsHereIsNotPulled) {
   EXPECT_EQ(podman_->ensure_image(container_spec(), {}).value_or(""), "img:1");
   EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} img:1"));
+}
+
+TEST_F(Containers, AGuestsImageComesFromItsRegistryWithoutTheOwnersLogin) {
+  const GuestImages images(dir_.path());
+  const std::string name = "ghcr.io/a/b:1", login = (dir_ / "no-login").string();
+  on("image-inspect", "echo 4711");
+  EXPECT_EQ(podman_->ensure_guest_image(name, images).value_or(""), "4711");
+  EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} " + name, "pull --quiet --authfile " + login + "/config.json " + name,
+                                   "image inspect --format {{.Id}} " + name)) << "the owner may have one of that name";
+  EXPECT_EQ(podman_->ensure_guest_image(name, images).value_or(""), "4711");
+  EXPECT_EQ(calls().size(), 1u) << "guests have got it before";
+  on("image-inspect", "echo 4712");
+  on("pull", "echo 'denied' >&2; exit 125");
+  const auto denied = podman_->ensure_guest_image(name, images);
+  ASSERT_THAT(denied, FailsWith(Code::engine));
+  EXPECT_THAT(denied.error().message, HasSubstr("this machine's owner has an image ghcr.io/a/b:1")) << "that is another one";
+  (void)calls();
+  on("image-inspect", "echo 'no such image' >&2; exit 1");
+  EXPECT_THAT(docker_->ensure_guest_image(name, images), FailsWith(Code::engine));
+  EXPECT_THAT(calls(), ::testing::Contains("--config " + login + " pull --quiet " + name));
+  EXPECT_THAT(podman_->ensure_guest_image("localhost/mine:1", images), FailsWith(Code::engine)) << "which nobody pulls";
+  EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} localhost/mine:1"));
 }
 
 TEST_F(Containers, AMissingImageIsPulledHoweverTheEngineSaysThatItIsMissing) {

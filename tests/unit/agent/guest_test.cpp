@@ -4,9 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "agent/guest_disk.hpp"
 #include "os/files.hpp"
+#include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 #include "wire/network.hpp"
@@ -41,7 +47,13 @@ class GuestTest : public ::testing::Test {
   }
   void write(const wire::GuestTerms& terms) { ASSERT_THAT(os::write_file_durably(file_, wire::encode(terms)), IsOk()); }
 
-  const testing::TempDir folder_;
+  // HOME/lend/ID: the agent's home is known by it.
+  const testing::TempDir home_;
+  const os::Path folder_ = [&] {
+    const os::Path folder = home_ / "lend" / "id";
+    EXPECT_THAT(os::make_directories(folder), IsOk());
+    return folder;
+  }();
   const os::Path file_ = folder_ / "terms.json";
   wire::GuestTerms terms_;
   Guest guest_{file_, os::system_clock()};
@@ -61,7 +73,7 @@ TEST_F(GuestTest, HasTheJobsOfItsOwnInvitationOnly) {
   ASSERT_THAT(os::make_directories(home / "guests"), IsOk());
   ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", "another\n"), IsOk());
   EXPECT_THAT(guest_.check_jobs(home, {"alice"}), FailsWith(Code::refused));
-  ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", folder_.path().filename().string() + "\n"), IsOk());
+  ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", folder_.filename().string() + "\n"), IsOk());
   EXPECT_THAT(guest_.check_jobs(home, {"alice"}), IsOk());
 }
 
@@ -111,6 +123,143 @@ TEST_F(GuestTest, StartsNothingWhileTheOwnerHasPaused) {
   terms_.paused_until_ms = os::system_clock().wall().ms - 1;
   write(terms_);
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk());
+}
+
+wire::StartRequest job_of(double cpus, std::uint64_t memory, const std::string& image = "docker.io/library/debian:12") {
+  wire::StartRequest request = *wire::parse_start(start_of(EngineKind::podman));
+  request.spec.cpus = cpus;
+  request.spec.memory_bytes = memory;
+  request.spec.image = image;
+  return request;
+}
+
+TEST_F(GuestTest, AgreesOnAKeyUntilOneHasBeenUsed) {
+  wire::RekeyRequest request;
+  request.part.bytes.fill(std::byte{7});
+  const auto first = guest_.rekey(request), second = guest_.rekey(request);
+  ASSERT_THAT(first, IsOk());
+  ASSERT_THAT(second, IsOk()) << "the answer may have been lost";
+  EXPECT_NE(first->part, second->part);
+  EXPECT_EQ(os::read_file(folder_ / wire::k_session_file).value_or(""), to_hex(request.part) + " " + to_hex(second->part) + "\n");
+  ASSERT_THAT(os::write_file_durably(folder_ / wire::k_session_proven_file, ""), IsOk());
+  EXPECT_THAT(guest_.rekey(request), FailsWith(Code::refused));
+}
+
+TEST_F(GuestTest, StartsNothingThatTakesMoreThanTheOwnerLends) {
+  terms_.cpus = 2;
+  terms_.memory_bytes = 1 << 20;
+  terms_.disk_bytes = 64 << 20;
+  write(terms_);
+  EXPECT_THAT(guest_.check("start", wire::encode(job_of(2, 1 << 20))), IsOk());
+  EXPECT_THAT(guest_.check("start", wire::encode(job_of(2.5, 0))), FailsWith(Code::refused));
+  EXPECT_THAT(guest_.check("start", wire::encode(job_of(1, 2 << 20))), FailsWith(Code::refused));
+  wire::StartRequest unsaid = job_of(0, 0);
+  unsaid.spec.root_writable = true;
+  guest_.limit(unsaid);
+  EXPECT_EQ(unsaid.spec.cpus, 2);
+  EXPECT_EQ(unsaid.spec.memory_bytes, 1u << 20);
+  EXPECT_FALSE(unsaid.spec.root_writable) << "nobody counts what lies there";
+  Inventory machine;
+  machine.cpus = 8;
+  machine.memory_bytes = 4 << 20;
+  machine.disk_free_bytes = 1ull << 40;
+  guest_.limit(machine);
+  EXPECT_EQ(machine.cpus, 2);
+  EXPECT_EQ(machine.memory_bytes, 1u << 20);
+  EXPECT_EQ(machine.disk_free_bytes, 64u << 20);
+}
+
+TEST_F(GuestTest, GetsNoMoreFilesThanFitIntoTheDiskThatIsLent) {
+  terms_.disk_bytes = 1 << 20;
+  write(terms_);
+  const auto put = [&](std::uint32_t bytes) { return guest_.check("put", wire::encode(wire::PutRequest{{}, bytes})); };
+  EXPECT_THAT(put(1 << 10), IsOk());
+  ASSERT_THAT(os::make_directories(home_ / "cache"), IsOk());
+  ASSERT_THAT(os::write_file_durably(home_ / "cache" / "pack", std::string(2 << 20, 'x')), IsOk());
+  const Result<void> start = guest_.check("start", wire::encode(job_of(1, 0)));
+  ASSERT_THAT(start, FailsWith(Code::no_space));
+  EXPECT_THAT(start.error().message, ::testing::HasSubstr("the owner of this machine lends 1.0 MiB of disk"));
+  EXPECT_THAT(guest_.check("standby", "{}"), FailsWith(Code::no_space));
+  Guest other(file_, os::system_clock());
+  EXPECT_THAT(other.check("put", wire::encode(wire::PutRequest{{}, 1 << 10})), FailsWith(Code::no_space));
+}
+
+TEST_F(GuestTest, RunsImagesOfTheOwnersRegistriesOnly) {
+  const auto named = [&](const std::string& image) { return guest_.check("start", wire::encode(job_of(1, 0, image))); };
+  for (const char* image : {"debian:12", "pytorch/pytorch", "ghcr.io/a/b@sha256:00", "nvcr.io/nvidia/pytorch:24.01-py3"})
+    EXPECT_THAT(named(image), IsOk()) << image;
+  for (const char* image : {"localhost/mine:1", "10.0.0.5:5000/a", "registry.home/a:1", "docker-archive:/home/bob/a.tar", "dir:/home/bob", "oci:/x",
+                            "docker://ghcr.io/a/b", "--authfile=/home/bob/x", "ghcr.io:5000/a", "a.b@ghcr.io/a"})
+    EXPECT_THAT(named(image), FailsWith(Code::refused)) << image;
+  EXPECT_THAT(named("localhost/mine:1").error().message, ::testing::HasSubstr("only this machine's owner has"));
+  terms_.registries = {"registry.home", "localhost"};
+  write(terms_);
+  EXPECT_THAT(named("registry.home/a:1"), IsOk());
+  EXPECT_THAT(named("localhost/mine:1"), IsOk());
+  EXPECT_THAT(named("debian:12"), FailsWith(Code::refused));
+}
+
+TEST(Registries, AreHosts) {
+  for (const char* good : {"docker.io", "ghcr.io:443", "localhost", "public.ecr.aws"}) EXPECT_THAT(wire::check_registry(good), IsOk()) << good;
+  for (const char* bad : {"", "docker", "localhost:5000", "a.b/c", "-a.b", "a.b:", "a.b:70000", "http://a.b", "a b.c"})
+    EXPECT_THAT(wire::check_registry(bad), FailsWith(Code::usage)) << bad;
+}
+
+TEST_F(GuestTest, WhatEndedJobsLeftGivesWayToNewOnes) {
+  terms_.disk_bytes = 4 << 20;
+  write(terms_);
+  ASSERT_THAT(os::make_directories(home_ / "guests"), IsOk());
+  ASSERT_THAT(os::write_file_durably(home_ / "guests" / "alice", "id\n"), IsOk());
+  const std::string megabytes(3 << 20, 'x');
+  for (const char* kept : {"kept/alice.job.1/work", "kept/own.job.1/work", "snapshots/alice.job.1"}) {
+    ASSERT_THAT(os::make_directories(home_ / kept), IsOk());
+    ASSERT_THAT(os::write_file_durably(home_ / kept / "file", std::string_view(kept).starts_with("kept/own") ? "x" : megabytes), IsOk());
+  }
+  EXPECT_THAT(guest_.check("start", wire::encode(job_of(1, 0))), IsOk());
+  EXPECT_FALSE(os::exists(home_ / "kept" / "alice.job.1"));
+  EXPECT_TRUE(os::exists(home_ / "kept" / "own.job.1")) << "it is the owner's own";
+  EXPECT_TRUE(os::exists(home_ / "snapshots" / "alice.job.1")) << "worth more, and there is room";
+}
+
+TEST(DiskCases, TheLargestThatRunsEnds) {
+  DiskCase now{100, 90, 60, 0, 30, 0};
+  EXPECT_FALSE(has_to_end(now)) << "it fits";
+  now.total = 110;
+  EXPECT_TRUE(has_to_end(now));
+  now.largest_running = 70;
+  EXPECT_FALSE(has_to_end(now)) << "another is larger";
+  now.largest_running = 0;
+  now.largest_ended = 70;
+  now.allowed = 65;
+  EXPECT_FALSE(has_to_end(now)) << "a larger one is about to be fetched";
+  now.own = 66;
+  EXPECT_TRUE(has_to_end(now)) << "it grows meanwhile";
+}
+
+TEST(Disk, CountsWhatGuestsTakeAndNamesWhatItCannotRead) {
+  const testing::TempDir home;
+  for (const char* folder : {"guests", "jobs/alice/job/1/work", "jobs/own/job/1", "cache", "bin"})
+    ASSERT_THAT(os::make_directories(home / folder), IsOk());
+  ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", "id\n"), IsOk());
+  const std::string megabyte(1 << 20, 'x');
+  for (const char* file : {"jobs/alice/job/1/work/a", "jobs/own/job/1/a", "cache/a", "bin/a"})
+    ASSERT_THAT(os::write_file_durably(home / file, megabyte), IsOk());
+  std::filesystem::create_hard_link(home / "jobs/alice/job/1/work/a", home / "jobs/alice/job/1/work/b");
+  const DiskUse use = measure_disk(home.path());
+  EXPECT_GE(use.bytes, 2u << 20);
+  EXPECT_LT(use.bytes, 3u << 20) << "neither the owner's own jobs, nor a second name";
+  EXPECT_GE(use.attempts.at(home / "jobs" / "alice" / "job" / "1"), 1u << 20);
+  EXPECT_TRUE(use.hidden.empty());
+  const os::Path nameless = home / "nameless";
+  const os::Fd file = *os::open_file(nameless, O_RDWR | O_CREAT);
+  ASSERT_THAT(os::write_all(file.get(), as_bytes(megabyte)), IsOk());
+  EXPECT_EQ(nameless_bytes({{os::process_id(), 0}}, home.path()), 0u);
+  std::filesystem::remove(nameless);
+  EXPECT_GE(nameless_bytes({{os::process_id(), 0}}, home.path()), 1u << 20);
+  if (::geteuid() == 0) return;  // who reads everything
+  std::filesystem::permissions(home / "jobs/alice/job/1/work", std::filesystem::perms::none);
+  EXPECT_EQ(measure_disk(home.path()).hidden.at(home / "jobs" / "alice" / "job" / "1"), home / "jobs/alice/job/1/work");
+  std::filesystem::permissions(home / "jobs/alice/job/1/work", std::filesystem::perms::owner_all);
 }
 
 }  // namespace

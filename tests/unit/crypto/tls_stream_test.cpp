@@ -56,6 +56,24 @@ TEST(TlsStream, CarriesBytesBothWaysBetweenThoseWhoShareAKey) {
   EXPECT_EQ(server.read(piece).value(), std::optional<std::size_t>{0});
 }
 
+TEST(TlsStream, AServerWithTwoKeysSaysWhichOneWasUsed) {
+  const Digest other = sha256(as_bytes("another key"));
+  for (const bool second : {false, true}) {
+    TlsStream client(TlsSide::client, second ? other : k_key, second ? "new" : "id"), server(TlsSide::server, k_key, "id");
+    server.also_accept(other, "new");
+    EXPECT_FALSE(*client.handshake());
+    exchange(client, server);
+    ASSERT_TRUE(*client.handshake());
+    ASSERT_TRUE(*server.handshake());
+    EXPECT_EQ(server.identity(), second ? "new" : "id");
+  }
+  TlsStream crossed(TlsSide::client, k_key, "new"), server(TlsSide::server, k_key, "id");
+  server.also_accept(other, "new");
+  EXPECT_FALSE(*crossed.handshake());
+  exchange(crossed, server);
+  EXPECT_FALSE(server.handshake());
+}
+
 TEST(TlsStream, AnotherKeyOrIdentityIsRefusedByBoth) {
   struct Case {
     Digest key;

@@ -3,6 +3,7 @@
 
 #include "samples.hpp"
 #include "wire/bag.hpp"
+#include "wire/guest.hpp"
 #include "wire/pause.hpp"
 #include "wire/insight.hpp"
 #include "wire/own.hpp"
@@ -162,6 +163,8 @@ std::vector<Sample> make_all() {
       sample("paused-status", paused_status(), &parse_attempt_status),
       sample("busy-status", busy_status(), &parse_attempt_status),
       sample("pause", PauseRequest{{"op-4"}, job, {7}, false, true}, &parse_pause),
+      sample("rekey", RekeyRequest{digest(0x71)}, &parse_rekey),
+      sample("rekey-reply", RekeyReply{digest(0x72)}, &parse_rekey_reply),
       sample("pause-reply", PauseReply{35ull << 30, milliseconds{19'700}}, &parse_pause_reply),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
       {"metrics", encode_metrics(LogRequest{job, {7}, 1000, 4096}),
