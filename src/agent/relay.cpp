@@ -56,7 +56,7 @@ Result<Meeting> meeting_of(std::string_view id) {
 }
 
 void say(std::string_view text) { (void)os::write_all(STDOUT_FILENO, as_bytes(text)); }
-int refuse(std::string_view why) {
+int turn_away(std::string_view why) {
   say(std::string(wire::k_relay_refused) + sanitize(why, k_line_max) + "\n");
   return 1;
 }
@@ -135,13 +135,13 @@ int wait_as_host(const Meeting& meeting, os::Clock& clock) {
   if (!hello) return 1;
   const std::vector<std::string> words = split(*hello, ' ');
   if (words.size() != 3 || words[0] != wire::k_relay_hello || words[1].size() != wire::k_claim_digits)
-    return refuse("not understood: this relay speaks " + std::string(wire::k_relay_hello));
-  if (const std::string why = check_claim(meeting, words[1], words[2], clock); !why.empty()) return refuse(why);
+    return turn_away("not understood: this relay speaks " + std::string(wire::k_relay_hello));
+  if (const std::string why = check_claim(meeting, words[1], words[2], clock); !why.empty()) return turn_away(why);
   const os::Path mine = meeting.folder / ("s." + os::random_id(8));
   Result<os::Listener> listener = os::listen_at(mine);
-  if (!listener) return refuse(listener.error().message);
+  if (!listener) return turn_away(listener.error().message);
   const FileIdentity socket = identity_of(mine);
-  if (::rename(mine.c_str(), meeting.socket().c_str()) != 0) return refuse("the relay cannot write its own folder");
+  if (::rename(mine.c_str(), meeting.socket().c_str()) != 0) return turn_away("the relay cannot write its own folder");
   say(wire::k_relay_ready);
   BootTime heard = clock.boot(), told = clock.boot();
   while (identity_of(meeting.socket()) == socket) {
@@ -260,7 +260,7 @@ int told(const Result<void>& outcome) {
     say("\nGRIDCTL-RELAY/1 done\n");
     return 0;
   }
-  return refuse(outcome.error().message);
+  return turn_away(outcome.error().message);
 }
 
 }  // namespace
@@ -269,16 +269,16 @@ int relay_command(std::span<char* const> arguments, os::Clock& clock) {
   os::ignore_broken_pipes();
   const std::optional<Verb> verb = k_verbs.find(arguments.empty() ? "" : arguments[0]);
   const std::size_t wanted = verb == Verb::add ? 4 : 2;
-  if (!verb || arguments.size() != wanted) return refuse("relay add, rm, host or call");
+  if (!verb || arguments.size() != wanted) return turn_away("relay add, rm, host or call");
   const Result<Meeting> meeting = meeting_of(arguments[1]);
-  if (!meeting) return refuse(meeting.error().message);
+  if (!meeting) return turn_away(meeting.error().message);
   switch (*verb) {
     case Verb::add: return told(add(*meeting, arguments[2], arguments[3]));
     case Verb::rm: return told(remove(*meeting));
     case Verb::call: return call(*meeting, clock);
     case Verb::host: break;
   }
-  return os::exists(meeting->folder) ? wait_as_host(*meeting, clock) : refuse("withdrawn");
+  return os::exists(meeting->folder) ? wait_as_host(*meeting, clock) : turn_away("withdrawn");
 }
 
 }  // namespace gridctl::agent
