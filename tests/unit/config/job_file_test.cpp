@@ -401,7 +401,7 @@ TEST(JobFile, WantsALeaseThatOutlastsTheSilenceOfItsHost) {
 }
 
 TEST(JobFile, ReadsEveryTemplate) {
-  int found = 0;
+  int found = 0, services = 0;
   for (const auto& folder : std::filesystem::directory_iterator(GRIDCTL_SOURCE_DIR "/cmd/templates")) {
     if (!folder.is_directory()) continue;
     ++found;
@@ -410,9 +410,18 @@ TEST(JobFile, ReadsEveryTemplate) {
     text << file.rdbuf();
     const ParsedJob job = parsed(text.str());
     EXPECT_TRUE(job.warnings.empty()) << folder.path() << ": " << job.warnings.front();
-    EXPECT_EQ(job.spec.run, "python3 train.py") << folder.path();
+    if (job.spec.service) {
+      ++services;
+      const std::string port = "--port " + std::to_string(job.spec.service->port);
+      EXPECT_THAT(job.spec.run, ::testing::AllOf(HasSubstr("\"$MODEL\""), HasSubstr("127.0.0.1"), HasSubstr(port))) << folder.path();
+      EXPECT_EQ(job.spec.service->path, "/health") << folder.path();
+      EXPECT_TRUE(job.spec.envs.contains("MODEL")) << folder.path();
+    } else {
+      EXPECT_EQ(job.spec.run, "python3 train.py") << folder.path();
+    }
   }
-  EXPECT_EQ(found, 10);
+  EXPECT_EQ(found, 14);
+  EXPECT_EQ(services, 4);
 }
 }  // namespace
 }  // namespace gridctl::config
