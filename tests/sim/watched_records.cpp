@@ -20,16 +20,34 @@ void WatchedRecords::tell(const JobId& id, const std::vector<job::Record>& recor
     world_.say("laptop", laptop_, " ", id.value, " [", record.kind, "] ", record.text);
 }
 
+void WatchedRecords::once_committed(std::function<void()> then) {
+  if (held_) held_->push_back(std::move(then));
+  else then();
+}
+
+// What is written together counts when all of it is committed.
+Result<void> WatchedRecords::together(const std::function<Result<void>()>& writes) {
+  if (held_) return Forwarded::together(writes);
+  held_.emplace();
+  const Result<void> written = Forwarded::together(writes);
+  const std::vector<std::function<void()>> held = *std::exchange(held_, std::nullopt);
+  if (written)
+    for (const std::function<void()>& then : held) then();
+  return written;
+}
+
 // --- What changes jobs -----------------------------------------------------------------------------------------------
 
 Result<job::Step> WatchedRecords::apply(const JobId& id, const job::TimedEvent& event) {
   const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
   if (resumes) world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   TRY_ASSIGN(job::Step step, Forwarded::apply(id, event));
-  tell(id, step.records);
-  const job::State before = std::exchange(seen_[id.value], step.state);
-  if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
-  else world_.truth->stepped(laptop_, before, event.what, step.state);
+  once_committed([this, id, event, step, resumes] {
+    tell(id, step.records);
+    const job::State before = std::exchange(seen_[id.value], step.state);
+    if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
+    else world_.truth->stepped(laptop_, before, event.what, step.state);
+  });
   return step;
 }
 
@@ -38,18 +56,22 @@ Result<job::Step> WatchedRecords::replace(const JobId& id, const job::Spec& spec
   const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
   if (resumes) world_.truth->may_resume(world_.truth->index(id));
   TRY_ASSIGN(job::Step step, Forwarded::replace(id, spec, inputs, event));
-  tell(id, step.records);
-  const job::State before = std::exchange(seen_[id.value], step.state);
-  if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
-  else world_.truth->stepped(laptop_, before, event.what, step.state);
+  once_committed([this, id, event, step, resumes] {
+    tell(id, step.records);
+    const job::State before = std::exchange(seen_[id.value], step.state);
+    if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
+    else world_.truth->stepped(laptop_, before, event.what, step.state);
+  });
   return step;
 }
 
 Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
   TRY_ASSIGN(job::Step step, Forwarded::take_result(id, twin, event));
-  tell(id, step.records);
-  const job::State before = std::exchange(seen_[id.value], step.state);
-  world_.truth->stepped(laptop_, before, event.what, step.state);
+  once_committed([this, id, event, step] {
+    tell(id, step.records);
+    const job::State before = std::exchange(seen_[id.value], step.state);
+    world_.truth->stepped(laptop_, before, event.what, step.state);
+  });
   return step;
 }
 

@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "records.hpp"
 #include "support/forwarded_records.hpp"
@@ -26,10 +28,11 @@ class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
   template <class Operation>
   auto by_user(Operation operation);
   // The daemon's life: after its end nothing is read or written any more. A new one knows nothing.
-  void open() { gone_ = false, seen_.clear(); }
+  void open() { gone_ = false, seen_.clear(), held_.reset(); }
   void close() { gone_ = true; }
 
   Result<std::int64_t> data_version() override;
+  Result<void> together(const std::function<Result<void>()>& writes) override;
   Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
                            const std::vector<registry::Input>& inputs) override;
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
@@ -54,6 +57,7 @@ class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
  private:
   void wait_for_disk();
   void tell(const JobId& id, const std::vector<job::Record>& records);
+  void once_committed(std::function<void()> then);  // at once, if nothing is written together
 
   World& world_;
   const int laptop_;
@@ -63,6 +67,7 @@ class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
   std::int64_t foreign_ = 1;
   bool gone_ = true;
   std::map<std::string, job::State> seen_;  // what the daemon was told last
+  std::optional<std::vector<std::function<void()>>> held_;  // of what is written together, until all of it is committed
 };
 
 template <class Operation>
