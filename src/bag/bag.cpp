@@ -161,6 +161,7 @@ std::uint64_t Bag::take_run(Holder& holder, const std::vector<wire::TaskResult>&
   holder.held.erase(range);
   holder.unstarted = 0;
   holder.done += count;
+  holder.failed_here_only -= std::min(holder.failed_here_only, count);
   counts_.runs += count;
   counts_.done += count;
   std::fill_n(phases_.begin() + static_cast<std::ptrdiff_t>(first), count, Phase::done);
@@ -209,6 +210,7 @@ void Bag::succeeded(Index index, Holder& holder) {
   phases_[index] = Phase::done;
   ++counts_.done;
   ++holder.done;
+  if (holder.failed_here_only > 0) --holder.failed_here_only;
   no_longer_waits({index, 1});
   const auto trouble = troubles_.find(index);
   if (trouble == troubles_.end()) return;

@@ -48,7 +48,7 @@ struct Holder {
   std::uint64_t results = 0;            // how many of its results are applied
   std::uint64_t done = 0, failed = 0;   // of these
   int unstarted = 0;                    // in a row: its host cannot start tasks
-  int failed_here_only = 0;             // tasks that failed here and succeeded elsewhere
+  std::uint64_t failed_here_only = 0;   // tasks that failed here and succeeded elsewhere, beyond those that have succeeded here since
   [[nodiscard]] bool is_shunned() const;  // its host is the trouble: it is given nothing more
   [[nodiscard]] std::uint64_t next_order() const { return orders_from + orders.size(); }
 };
@@ -110,6 +110,7 @@ class Bag {
   [[nodiscard]] Ranges undone(const Ranges& held, std::uint64_t level) const;
   [[nodiscard]] bool is_held_twice(Index index) const;
   [[nodiscard]] bool fits_elsewhere(const Trouble& trouble) const;
+  [[nodiscard]] bool is_passed_over(const Holder& holder) const;
   [[nodiscard]] bool may_wait_for_another_host(const Trouble& trouble) const;
   [[nodiscard]] std::uint64_t open_workers() const;
   [[nodiscard]] std::uint64_t held_twice() const;

@@ -16,7 +16,7 @@ constexpr double k_quick_s = 0.3;              // of work: less is not worth sha
 constexpr double k_twice_share = 0.05;         // of all tasks: what may be run twice for the end to come sooner
 constexpr std::uint64_t k_twice_least = 2;     // tasks, of small bags
 constexpr int k_unstarted_most = 3;            // in a row: this host starts nothing
-constexpr int k_failed_here_most = 5;          // tasks that failed here and succeeded elsewhere
+constexpr std::uint64_t k_failed_here_most = 5;  // tasks that failed here and succeeded elsewhere
 constexpr std::size_t k_again_most = 32;       // tasks that wait for another host than those on which they failed
 constexpr double k_slower = 1.5;               // times as long: then another worker is the better one
 constexpr double k_steal_least_s = 1;          // of waiting that it must save
@@ -52,6 +52,12 @@ bool Bag::fits_elsewhere(const Trouble& trouble) const {
 
 bool Holder::is_shunned() const { return unstarted >= k_unstarted_most || failed_here_only >= k_failed_here_most; }
 
+// Where all are shunned, it is the tasks that fail now and then, and not the hosts.
+bool Bag::is_passed_over(const Holder& holder) const {
+  return holder.is_shunned() &&
+         std::any_of(workers_.begin(), workers_.end(), [](const auto& one) { return one.second.open && !one.second.is_shunned(); });
+}
+
 // A task that failed on one host says little of the task: another host is to try it, now or when there is one, as long as
 // there is other work. Where many fail, nothing waits, for then it is not the host.
 bool Bag::may_wait_for_another_host(const Trouble& trouble) const {
@@ -61,7 +67,7 @@ bool Bag::may_wait_for_another_host(const Trouble& trouble) const {
 
 std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const {
   const Holder* holder = find(worker);
-  if (holder == nullptr || !holder->open || holder->is_shunned()) return std::nullopt;
+  if (holder == nullptr || !holder->open || is_passed_over(*holder)) return std::nullopt;
   const std::uint64_t left = waiting(holder->level);
   if (left == 0) return std::nullopt;
   const std::uint64_t slots = static_cast<std::uint64_t>(std::max(pace.slots, 1));
@@ -110,7 +116,7 @@ Ranges Bag::undone(const Ranges& held, std::uint64_t level) const {
 std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, Pace>& paces) const {
   const Holder* mine = find(idle);
   if (mine == nullptr || !mine->open || !mine->held.empty() || waiting(mine->level) > 0) return std::nullopt;
-  if (mine->is_shunned()) return std::nullopt;
+  if (is_passed_over(*mine)) return std::nullopt;
   const auto pace_of = [&](const Worker& worker) {
     const auto found = paces.find(worker);
     return found == paces.end() ? 0.0 : found->second.task_s;

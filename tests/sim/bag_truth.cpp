@@ -185,7 +185,8 @@ void BagTruth::printed(const JobId& leader, std::uint32_t worker, Epoch epoch, s
 void BagTruth::ends(const JobId& leader, bool well) {
   const Bag& bag = bags_[leader.value];
   const std::uint64_t failed = bag.read.progress().failed;
-  must(bag.done.size() + failed == bag.tasks && bag.tasks > 0, "B8", bag, "is over, and tasks are left");
+  must(bag.done.size() + failed == bag.tasks && bag.tasks > 0, "B8", bag,
+       "is over, and of " + text_of(bag.tasks) + " tasks " + text_of(bag.done.size()) + " are done and " + text_of(failed) + " have failed");
   must(well == (failed == 0), "B8", bag, "tells another end than its own");
 }
 

@@ -66,7 +66,7 @@ class BagConcern : public Concern {
     if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && works_on_tasks(job)) mine.unfetched.insert(attempt->epoch.value);
     Live& live = bags_[leader_of(job)];
     live.members.insert(job.id().value);
-    if (number_of(job) == 1 && live.run == nullptr) open(job, live);
+    if (number_of(job) == 1) reopen(job, live);  // its workers may have kept the bag open since it ended, and was resumed
     if (job.in<job::Collecting>() != nullptr) soon();
   }
   void changed(const TrackedJob& job, const job::State& before) override {
@@ -79,7 +79,7 @@ class BagConcern : public Concern {
     if (job.in<job::Collecting>() != nullptr && !std::holds_alternative<job::Collecting>(before.phase)) soon();
     // It was resumed: what its journal says has changed.
     if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && number_of(job) == 1)
-      open(job, bags_[job.id().value]);
+      reopen(job, bags_[job.id().value]);
   }
   void forgotten(const JobId& id) override {
     for (auto& [leader, live] : bags_) live.members.erase(id.value);
@@ -110,6 +110,7 @@ class BagConcern : public Concern {
       if (!bags_.contains(id)) continue;
       Live& live = bags_.at(id);
       TrackedJob* leader = controls_.book.find({id});
+      if (leader != nullptr && live.is_stale && !reopen(*leader, live)) continue;
       if (leader != nullptr && (live.run != nullptr || open(*leader, live))) look_after(*leader, live, now);
       else release(live, leader);
     }
@@ -122,6 +123,7 @@ class BagConcern : public Concern {
   struct Live {
     std::set<std::string> members;  // ids of the leader and of all workers that are followed
     std::shared_ptr<BagRun> run;
+    bool is_stale = false;          // its journal says more, and is read when all that we know is written
     std::uint32_t next = 2;         // number of the next worker
     int failed_workers = 0;
     std::uint64_t no_room_at = 0;   // Fleet::capacity() when no host had room for one more
@@ -160,6 +162,14 @@ class BagConcern : public Concern {
     if (!live.run->repaired().empty())
       controls_.book.note(leader.id(), {"journal_repaired", live.run->repaired(), {}, {}});
     return true;
+  }
+
+  // False: not yet. What was written behind its back would be missing in what is read.
+  bool reopen(const TrackedJob& leader, Live& live) {
+    live.is_stale = live.run != nullptr && !live.run->is_saved();
+    if (live.is_stale) return save(live), false;
+    live.run.reset();
+    return open(leader, live);
   }
 
   // Nothing of it is wanted any more: its hosts may be cleaned up.
@@ -248,8 +258,9 @@ class BagConcern : public Concern {
   void close_seats(const TrackedJob& leader, Live& live, BootTime now) {
     std::vector<bag::Worker> done;
     for (auto& [worker, seat] : live.run->seats()) {
-      if (!seat.ended) continue;
       const TrackedJob* job = std::as_const(controls_.book).find(seat.job);
+      if (job == nullptr && !seat.ended) seat.ended = now;  // it has ended, and nobody follows it any more
+      if (!seat.ended) continue;
       const job::PendingCleanup* cleanup = nullptr;
       if (job != nullptr)
         for (const job::PendingCleanup& end : job->state().pending_cleanups)

@@ -186,6 +186,30 @@ TEST_F(ABag, SharesShrinkTowardsTheEnd) {
   EXPECT_LE(slow->ranges.front().count, 2) << "what a worker holds nobody else can do";
 }
 
+// Tasks that fail now and then fail on every host. Five failures on each, and the bag would have waited for ever.
+TEST_F(ABag, IsNotStuckWhenItsTasksFailNowAndThen) {
+  bag.apply(Begun{100, 3});
+  bag.apply(Joined{k_ada, 1, "ada"});
+  bag.apply(Joined{k_bob, 1, "bob"});
+  const auto fails_here_only = [&](const Worker& here, const Worker& there, Index index) {
+    grant(here, {index, 1});
+    tell(here, {ended(index, bag.find(here)->next_order() - 1, 1)});
+    grant(there, {index, 1});
+    tell(there, {ended(index, bag.find(there)->next_order() - 1)});
+  };
+  for (Index index = 0; index < 5; ++index) fails_here_only(k_ada, k_bob, index);
+  EXPECT_TRUE(bag.find(k_ada)->is_shunned());
+  EXPECT_FALSE(bag.share(k_ada, {})) << "bob has no trouble";
+  EXPECT_TRUE(bag.share(k_bob, {}));
+  for (Index index = 5; index < 10; ++index) fails_here_only(k_bob, k_ada, index);
+  EXPECT_FALSE(bag.find(k_ada)->is_shunned()) << "it has done some since";
+  EXPECT_TRUE(bag.share(k_ada, {}));
+  for (Index index = 10; index < 15; ++index) fails_here_only(k_ada, k_bob, index);
+  bag.apply(Closed{k_bob, {}});
+  EXPECT_TRUE(bag.find(k_ada)->is_shunned());
+  EXPECT_TRUE(bag.share(k_ada, {})) << "there is no other worker";
+}
+
 TEST_F(ABag, APaceIsNotThatOfTheStartOfAProgram) {
   const auto took = [](std::uint32_t ms) {
     wire::TaskResult one;
