@@ -37,6 +37,15 @@ std::vector<Path> removals_of(const Path& job) {
   return found;
 }
 
+// A power cut may have taken the specification: whichever engine has the container removes it.
+Result<void> remove_container(const AttemptDir& dir, const std::string& name) {
+  const Result<wire::AttemptSpec> spec = read_spec(dir);
+  if (spec) return make_engine(spec->engine)->remove(name);
+  Result<void> removed = spec.error();
+  for (const EngineKind kind : {EngineKind::podman, EngineKind::docker})
+    if (make_engine(kind)->remove(name)) removed = {};
+  return removed;
+}
 }  // namespace
 
 HostFolders::HostFolders(Path home, ControllerId controller, os::Clock& clock)
@@ -234,10 +243,7 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   const AttemptDir dir = attempt(key);
   // Its supervisor has written its last word and is about to go.
   TRY_ASSIGN(const os::FileLock over, os::FileLock::acquire(dir.supervisor_lock()));
-  if (os::exists(dir.path / "leftover")) {
-    TRY_ASSIGN(const auto spec, read_spec(dir));
-    TRY(make_engine(spec.engine)->remove(attempt_name(key.job, key.epoch, home_)));
-  }
+  if (os::exists(dir.path / "leftover")) TRY(remove_container(dir, attempt_name(key.job, key.epoch, home_)));
   remove_links(dir);
   if (const auto kept = KeptWork(home_).take(dir); !kept)
     os::log(os::LogLevel::warn, "cannot keep what the job left: " + kept.error().one_line());

@@ -30,27 +30,9 @@ constexpr double k_worth_s = 2;                                     // of work t
 constexpr Duration k_first_results = std::chrono::milliseconds{250};  // of the first worker: they tell how long tasks take
 constexpr std::uint64_t k_many = 4000;                              // tasks that are worth another worker however short they are
 constexpr std::uint64_t k_burst_most = 8;                           // workers that are made at once
-constexpr std::size_t k_worker_name_max = 63;
 constexpr int k_workers_failed_max = 3;
 constexpr Duration k_feed_pause = std::chrono::seconds{1};          // between two looks at hungry tasks
 constexpr Duration k_ask_pause = std::chrono::seconds{5};           // for room that nobody told of
-
-std::uint32_t number_of(const TrackedJob& job) {
-  const JobId& leader = job.spec().twin_of;
-  if (leader.value.empty()) return 1;
-  return registry::twin_number(job.id());
-}
-
-// It spends the leader's budget, and ends with it.
-job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
-  const std::string ending = "-w" + std::to_string(number);
-  spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;
-  spec.twin_of = leader.id();
-  spec.budget_total.reset();
-  spec.max_duration.reset();
-  spec.deadline.reset();
-  return spec;
-}
 
 class BagConcern : public Concern {
  public:
@@ -66,7 +48,7 @@ class BagConcern : public Concern {
     if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && works_on_tasks(job)) mine.unfetched.insert(attempt->epoch.value);
     Live& live = bags_[leader_of(job)];
     live.members.insert(job.id().value);
-    if (number_of(job) == 1) reopen(job, live);  // its workers may have kept the bag open since it ended, and was resumed
+    if (worker_number(job) == 1) reopen(job, live);  // its workers may have kept the bag open since it ended, and was resumed
     if (job.in<job::Collecting>() != nullptr) soon();
   }
   void changed(const TrackedJob& job, const job::State& before) override {
@@ -78,7 +60,7 @@ class BagConcern : public Concern {
     // Before anything of its host is here that ends the job.
     if (job.in<job::Collecting>() != nullptr && !std::holds_alternative<job::Collecting>(before.phase)) soon();
     // It was resumed: what its journal says has changed.
-    if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && number_of(job) == 1)
+    if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && worker_number(job) == 1)
       reopen(job, bags_[job.id().value]);
   }
   void forgotten(const JobId& id) override {
@@ -97,7 +79,7 @@ class BagConcern : public Concern {
     if (over && works_on_tasks(asking))
       return Held{has_last_step(asking) ? "what its tasks have left is put together for its last step" : "all tasks are done"};
     if (!over && !works_on_tasks(asking)) return Held{"tasks of the bag are left"};
-    if (number_of(asking) == 1) return std::nullopt;
+    if (worker_number(asking) == 1) return std::nullopt;
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
     return bag.waiting(asking.spec().tasks->raise.level) == 0 ? std::optional(Held{"no task is left for another worker"}) : std::nullopt;
@@ -201,7 +183,7 @@ class BagConcern : public Concern {
   // Attempts that run get a seat; those that have ended are asked for what they still have.
   void take_seats(TrackedJob& job, Live& live, BootTime now) {
     const job::Attempt* attempt = job.state().attempt();
-    const std::uint32_t number = number_of(job);
+    const std::uint32_t number = worker_number(job);
     auto& seats = live.run->seats();
     const bool running = job.in<job::Running>() != nullptr && works_on_tasks(job);
     if (running && !job.unsure && !seats.contains({number, attempt->epoch.value}) &&

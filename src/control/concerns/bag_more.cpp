@@ -11,6 +11,7 @@
 namespace gridctl::control {
 
 namespace {
+constexpr std::size_t k_worker_name_max = 63;
 
 constexpr double k_hungry_worth_s = 2;  // of hungry work for each worker: then another one is made
 constexpr std::size_t k_hungry_named = 20;
@@ -123,6 +124,23 @@ void feed_hungry(const Controls& controls, TrackedJob& leader, std::set<std::str
   const std::uint64_t mine = level;
   reshape(controls, leader, [&](job::Spec& spec) { spec = with_more(std::move(spec), mine, next->resources); });
   if (leader.spec().tasks->raise.level >= mine) controls.book.note(leader.id(), {"tried_with_more", again, {}, {}});
+}
+
+std::uint32_t worker_number(const TrackedJob& job) {
+  const JobId& leader = job.spec().twin_of;
+  if (leader.value.empty()) return 1;
+  return registry::twin_number(job.id());
+}
+
+// It spends the leader's budget, and ends with it.
+job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
+  const std::string ending = "-w" + std::to_string(number);
+  spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;
+  spec.twin_of = leader.id();
+  spec.budget_total.reset();
+  spec.max_duration.reset();
+  spec.deadline.reset();
+  return spec;
 }
 
 }  // namespace gridctl::control

@@ -19,4 +19,9 @@ namespace gridctl::control {
 void feed_hungry(const Controls& controls, TrackedJob& leader, std::set<std::string> members, BagRun& run, std::uint64_t most,
                  const std::function<void(job::Spec)>& make);
 
+// Returns 1 for the bag's own job.
+[[nodiscard]] std::uint32_t worker_number(const TrackedJob& job);
+// Returns `spec` for the worker of this number: it spends the leader's budget, and ends with it.
+[[nodiscard]] job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number);
+
 }  // namespace gridctl::control
