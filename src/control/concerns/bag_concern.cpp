@@ -79,7 +79,10 @@ class BagConcern : public Concern {
     if (over && works_on_tasks(asking))
       return Held{has_last_step(asking) ? "what its tasks have left is put together for its last step" : "all tasks are done"};
     if (!over && !works_on_tasks(asking)) return Held{"tasks of the bag are left"};
-    if (worker_number(asking) == 1) return std::nullopt;
+    if (worker_number(asking) == 1) {  // else it would start as it was before it can be given more
+      const bool starves = !over && !bag.hungry().empty() && bag.waiting(asking.spec().tasks->raise.level) == 0;
+      return starves ? std::optional(Held{"the tasks that are left need more memory or disk"}) : std::nullopt;
+    }
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
     return bag.waiting(asking.spec().tasks->raise.level) == 0 ? std::optional(Held{"no task is left for another worker"}) : std::nullopt;
