@@ -12,6 +12,7 @@
 #include "lend/boot.hpp"
 #include "lend/call.hpp"
 #include "lend/dial.hpp"
+#include "lend/leave.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -122,7 +123,8 @@ void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& ter
 Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& lent, const lend::Token& token, os::Clock& clock) {
   TRY(lent.take_jobs_of(token.controller));
   for (const lend::Lent& other : earlier) {
-    (void)os::remove_tree(other.folder());
+    TRY_ASSIGN(const lend::Lent gone, lend::withdraw(other, token.controller, clock));
+    TRY(lend::remove_for_good(gone.folder(), clock));
     lent.log("replaces an earlier invitation from " + token.who, clock);
   }
   lent.log("lent to " + token.who + " as " + token.name, clock);

@@ -11,6 +11,7 @@
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
 #include "lend/dial.hpp"
+#include "lend/leave.hpp"
 #include "lend/lent.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
@@ -24,7 +25,6 @@ namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 constexpr Duration k_beyond_grace = std::chrono::seconds{30};  // for containers to be removed
 constexpr Duration k_look = std::chrono::milliseconds{200};
-constexpr Duration k_agents_end = std::chrono::seconds{8}, k_agents_look = std::chrono::milliseconds{700};
 constexpr std::uint64_t k_log_shown = 4u << 20;
 constexpr Duration k_agent_wait = std::chrono::seconds{30};
 
@@ -251,18 +251,19 @@ Result<int> show_log(Context& context, const Parsed&) {
   return 0;
 }
 
-// The folders that agents have made for one controller.
-void remove_traces(const ControllerId& controller) {
+// Removes the folders that agents have made for one controller.
+Result<void> remove_traces(const ControllerId& controller, os::Clock& clock) {
   const os::Path home = lend::agent_home();
-  (void)os::remove_tree(home / "jobs" / controller.value);
-  (void)os::remove_tree(lend::guest_file(controller));
+  TRY(lend::remove_for_good(home / "jobs" / controller.value, clock));
+  TRY(lend::remove_for_good(lend::guest_file(controller), clock));
   for (const char* place : {"kept", "standby"}) {
     std::error_code failed;
     std::vector<os::Path> ours;
     for (const auto& entry : std::filesystem::directory_iterator(home / place, failed))
       if (entry.path().filename().string().starts_with(controller.value + ".")) ours.push_back(entry.path());
-    for (const os::Path& path : ours) (void)os::remove_tree(path);
+    for (const os::Path& path : ours) TRY(lend::remove_for_good(path, clock));
   }
+  return {};
 }
 
 bool is_unused(const os::Path& home) {
@@ -273,6 +274,7 @@ bool is_unused(const os::Path& home) {
 // Returns the invitations that a name means: a researcher, the provider that this machine is to him, or an id. Without a
 // name, all of them.
 Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
+  if (parsed.positionals.empty() && !lend::withdrawn().empty()) return lend::all_lent();
   TRY_ASSIGN(std::vector<lend::Lent> all, those_lent());
   if (parsed.positionals.empty()) return all;
   const std::string& name = parsed.positionals[0];
@@ -284,41 +286,49 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
 }
 
-// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone. An agent whose
-// connection ends this moment may make its folders once more: the folder has to stay away until the next look.
-bool remove_the_rest(const std::vector<ControllerId>& guests, os::Clock& clock) {
+// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone.
+Result<bool> remove_the_rest(os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
+  TRY(lend::remove_for_good(lend::lend_home(), clock));
   const os::Path home = lend::agent_home();
-  for (const BootTime until = clock.boot() + k_agents_end; clock.boot() < until; os::pause_for(k_agents_look)) {
-    if (!os::exists(home)) return true;
-    (void)os::remove_tree(lend::lend_home());
-    for (const ControllerId& guest : guests) remove_traces(guest);
-    if (is_unused(home)) (void)os::remove_tree(home);
-  }
+  if (is_unused(home)) TRY(lend::remove_for_good(home, clock));
   return !os::exists(home);
 }
 
+// Ends an invitation. Returns how many jobs ran. A start that was under way meanwhile ends, too: once nobody serves the
+// researcher any more, jobs are looked for again.
+Result<int> end_lending(Context& context, const lend::Lent& lent, Duration grace) {
+  TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+  terms.paused_until_ms = wire::k_until_resumed;
+  TRY(lent.set_terms(terms));
+  TRY_ASSIGN(int ended, end_jobs(context, lent, terms, grace));
+  TRY_ASSIGN(const lend::Lent gone, lend::withdraw(lent, terms.controller, context.clock));
+  TRY_ASSIGN(const int late, end_jobs(context, gone, terms, grace));
+  TRY(remove_jobs(context, gone, terms));
+  TRY(remove_traces(terms.controller, context.clock));
+  TRY(lend::remove_for_good(gone.folder(), context.clock));
+  return ended + late;
+}
+
 Result<int> leave(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(const std::vector<lend::Lent> all, named(parsed));
+  TRY_ASSIGN(std::vector<lend::Lent> all, named(parsed));
   TRY_ASSIGN(const Duration grace, grace_of(parsed));
   int ended = 0;
-  std::vector<ControllerId> guests;
+  for (lend::Lent& lent : lend::withdrawn()) {
+    if (lent.has_jobs()) all.push_back(std::move(lent));
+    else TRY(lend::remove_for_good(lent.folder(), context.clock));
+  }
   for (const lend::Lent& lent : all) {
-    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
-    guests.push_back(terms.controller);
-    terms.paused_until_ms = wire::k_until_resumed;
-    TRY(lent.set_terms(terms));
-    TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
+    TRY_ASSIGN(const int jobs, end_lending(context, lent, grace));
     ended += jobs;
-    TRY(remove_jobs(context, lent, terms));
-    // Its connections end with the folder: without terms an agent does nothing, and nobody dials any more.
-    TRY(os::remove_tree(lent.folder()));
-    remove_traces(terms.controller);
   }
   const std::string jobs = "; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended";
   const std::vector<lend::Lent> others = lend::all_lent();
-  const bool gone = others.empty() && remove_the_rest(guests, context.clock);
+  bool gone = false;
+  if (others.empty()) {
+    TRY_ASSIGN(gone, remove_the_rest(context.clock));
+  }
   if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
   if (!others.empty()) return context.print_line("this machine is still lent to " + std::to_string(others.size()) + jobs);
   context.print_line("this machine is lent to nobody any more" + jobs);

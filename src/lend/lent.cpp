@@ -55,6 +55,11 @@ Result<void> Lent::take_jobs_of(const ControllerId& controller) const {
   return os::write_file_durably(file, id_ + "\n");
 }
 
+bool Lent::has_jobs() const {
+  const Result<wire::GuestTerms> its = terms();
+  return its && trim(os::read_file(guest_file(its->controller), k_log_max).value_or("")) == id_;
+}
+
 Result<os::Path> Lent::agent() const {
   TRY_ASSIGN(const std::string path, os::read_file(folder_ / "agent"));
   return os::Path(path);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -22,6 +23,7 @@ namespace gridctl::lend {
 class Lent {
  public:
   explicit Lent(const std::string& id) : id_(id), folder_(lend_home() / id) {}
+  Lent(std::string id, os::Path folder) : id_(std::move(id)), folder_(std::move(folder)) {}
 
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const os::Path& folder() const { return folder_; }
@@ -50,6 +52,7 @@ class Lent {
   void set_state(std::string_view state) const;
   // From now on the controller's jobs on this machine are those of this invitation.
   [[nodiscard]] Result<void> take_jobs_of(const ControllerId& controller) const;
+  [[nodiscard]] bool has_jobs() const;  // its controller's jobs on this machine are still those of this invitation
   // Keeps how long jobs took to leave a GPU to its owner's program; the newest hundred are kept.
   void returned(std::chrono::milliseconds took) const;
   [[nodiscard]] std::vector<std::chrono::milliseconds> returns() const;

@@ -254,6 +254,7 @@ class Lend(grid.Case):
             laptop.run("job", "cancel", job.id)
         self.assertIn("not lent to 'nobody'", self.owners("lend leave nobody", code=3))
         self.assertIn("still lent to 1", self.owners("lend leave mine"))
+        self.assertEqual(self.grid.as_worker(LENT, "ls .gridctl/lend/withdrawn").split(), [])
         self.assertEqual([one["name"] for one in json.loads(self.owners("lend status --json"))], ["bob"])
 
     def stub_gpu(self):
