@@ -13,15 +13,16 @@ namespace gridctl::config {
 namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t k_prefixes_max = 64, k_prefix_max = 1024;
+constexpr std::size_t k_command_max = 4096;  // bytes of a probe's command
 constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy reads lines of 2,048
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
-// Keys that mean something which is not built yet, and what to write instead.
-struct Later {
+// Keys that mean something else than this gateway does, and what to do instead.
+struct Refused {
   std::string_view key, instead;
 };
-constexpr Later k_later[] = {
-    {"tls", "is not built yet: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+constexpr Refused k_refused[] = {
+    {"tls", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
 };
 
 bool is_plain_path(std::string_view text) {
@@ -98,10 +99,8 @@ Result<void> read_probe(const Fields& service, std::string_view key, job::Servic
     TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *node, service.path(key),
                                                  {"path", "command", "initial_delay", "every", "timeout", "post_data",
                                                   "headers", "initial_delay_seconds", "timeout_seconds"}));
-    if (fields.find("command") != nullptr)
-      return fields.error(
-          "command",
-          "is not built yet: write 'path: /health', or leave the probe out, and every answer to GET / counts");
+    TRY(fields.text("command", into.probe_command));
+    if (into.probe_command.size() > k_command_max) return fields.error("command", "is longer than 4,096 bytes");
     TRY(fields.text("path", into.path));
     TRY(read_probe_request(fields, into));
     TRY(fields.duration("initial_delay", 1s, 24h, into.initial_delay));
@@ -203,6 +202,15 @@ Result<void> read_fixed(const Fields& service, std::string_view key, std::string
   return word.empty() || word == only ? Result<void>{} : service.error(key, instead);
 }
 
+Result<void> read_affinity(const Fields& service, job::Affinity& into) {
+  std::string word = std::string(job::affinity_name(into));
+  TRY(service.text("affinity", word));
+  const Result<job::Affinity> affinity = job::parse_affinity(word);
+  if (!affinity) return service.expected("affinity", "none, session or prefix");
+  into = *affinity;
+  return {};
+}
+
 // Keys of other parts of the file that mean nothing, or something else, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
@@ -225,8 +233,8 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
                           {"port", "ports", "probe", "readiness_probe", "replicas", "replica_policy", "scale",
                            "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls",
                            "auto_restart", "autoscaling_decision_interval", "controller_resources", "controller"}));
-  for (const Later& later : k_later)
-    if (fields.find(later.key) != nullptr) return fields.error(later.key, std::string(later.instead));
+  for (const Refused& one : k_refused)
+    if (fields.find(one.key) != nullptr) return fields.error(one.key, std::string(one.instead));
   TRY(check_beside(root, spec));
   for (const char* key :
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
@@ -239,8 +247,7 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   if (service.retry_post.size() > k_prefixes_max || !std::ranges::all_of(service.retry_post, is_plain_path))
     return fields.expected("retry_post", "beginnings of paths such as [/v1/], at most 64");
   TRY(fields.duration("drain", 0s, 24h, service.drain));
-  TRY(read_fixed(fields, "affinity", "none",
-                 "is not built yet: leave it out, and each request goes to the replica with the fewest under way"));
+  TRY(read_affinity(fields, service.affinity));
   TRY(read_fixed(fields, "gateway", "here", "is not built yet: write 'gateway: here', the machine that runs gridctl"));
   TRY(read_auth(fields, context, service.keys_file));
   const std::string port = std::to_string(service.port);
