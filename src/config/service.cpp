@@ -22,6 +22,7 @@ struct Refused {
   std::string_view key, instead;
 };
 constexpr Refused k_refused[] = {
+    {"https", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
     {"tls", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
 };
 
@@ -40,19 +41,19 @@ Result<void> read_seconds(const Fields& fields, std::string_view key, Duration m
 }
 
 // A plain word stands for the number, truth value or null that it spells, as in YAML.
-nlohmann::ordered_json json_of(const Node& node) {
+nlohmann::ordered_json json_of(const Node& node, const std::map<std::string, std::string>& envs) {
   nlohmann::ordered_json value;
   if (node.kind == Node::Kind::scalar) {
     if (node.text == "true" || node.text == "false") return node.text == "true";
     if (const auto whole = parse_number<std::int64_t>(node.text)) return *whole;
     if (const auto number = parse_number<double>(node.text); number && std::isfinite(*number)) return *number;
-    return node.text;
+    return expand_envs(node.text, envs);
   }
   if (node.kind == Node::Kind::list) value = nlohmann::ordered_json::array();
   if (node.kind == Node::Kind::map) value = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    if (node.kind == Node::Kind::map) value[node.keys[i].text] = json_of(node.items[i]);
-    else value.push_back(json_of(node.items[i]));
+    if (node.kind == Node::Kind::map) value[node.keys[i].text] = json_of(node.items[i], envs);
+    else value.push_back(json_of(node.items[i], envs));
   return value;
 }
 
@@ -61,11 +62,12 @@ bool is_one_line(std::string_view text) {
 }
 
 // `headers` and `post_data`, which is sent as it is when it is a text, and as JSON when it is a mapping.
-Result<void> read_probe_request(const Fields& fields, job::Service& into) {
+Result<void> read_probe_request(const Fields& fields, const std::map<std::string, std::string>& envs, job::Service& into) {
   if (const Node* headers = fields.find("headers")) {
     if (headers->kind != Node::Kind::map) return fields.expected("headers", "a mapping such as {Authorization: Bearer KEY}");
     for (std::size_t i = 0; i < headers->items.size(); ++i) {
-      const std::string &name = headers->keys[i].text, &value = headers->items[i].text;
+      const std::string& name = headers->keys[i].text;
+      const std::string value = expand_envs(headers->items[i].text, envs);
       const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
       });
@@ -75,7 +77,7 @@ Result<void> read_probe_request(const Fields& fields, job::Service& into) {
     }
   }
   if (const Node* data = fields.find("post_data")) {
-    into.probe_body = data->kind == Node::Kind::scalar ? data->text : json_of(*data).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+    into.probe_body = data->kind == Node::Kind::scalar ? expand_envs(data->text, envs) : json_of(*data, envs).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     if (!is_one_line(into.probe_body)) return fields.error("post_data", "expected a text of one line, or a mapping");
     const bool typed = std::ranges::any_of(into.probe_headers,
                                            [](const auto& entry) { return lower(entry.first) == "content-type"; });
@@ -90,7 +92,7 @@ Result<void> read_probe_request(const Fields& fields, job::Service& into) {
 }
 
 // A path alone, or a mapping.
-Result<void> read_probe(const Fields& service, std::string_view key, job::Service& into) {
+Result<void> read_probe(const Fields& service, std::string_view key, const std::map<std::string, std::string>& envs, job::Service& into) {
   const Node* node = service.find(key);
   if (node == nullptr) return {};
   if (node->kind != Node::Kind::map) {
@@ -102,13 +104,14 @@ Result<void> read_probe(const Fields& service, std::string_view key, job::Servic
     TRY(fields.text("command", into.probe_command));
     if (into.probe_command.size() > k_command_max) return fields.error("command", "is longer than 4,096 bytes");
     TRY(fields.text("path", into.path));
-    TRY(read_probe_request(fields, into));
+    TRY(read_probe_request(fields, envs, into));
     TRY(fields.duration("initial_delay", 1s, 24h, into.initial_delay));
     TRY(fields.duration("every", 100ms, 5min, into.every));
     TRY(fields.duration("timeout", 100ms, 5min, into.timeout));
     TRY(read_seconds(fields, "initial_delay_seconds", 24h, into.initial_delay));
     TRY(read_seconds(fields, "timeout_seconds", 5min, into.timeout));
   }
+  into.path = expand_envs(into.path, envs);
   if (!into.path.empty() && !is_plain_path(into.path))
     return service.error(key, "expected a path that begins with '/', such as /health");
   return {};
@@ -231,7 +234,7 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   TRY_ASSIGN(const Fields fields,
              Fields::open(root.source(), *node, "service",
                           {"port", "ports", "probe", "readiness_probe", "replicas", "replica_policy", "scale",
-                           "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls",
+                           "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls", "https",
                            "auto_restart", "autoscaling_decision_interval", "controller_resources", "controller"}));
   for (const Refused& one : k_refused)
     if (fields.find(one.key) != nullptr) return fields.error(one.key, std::string(one.instead));
@@ -240,7 +243,7 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
     fields.ignore(key, "it is SkyServe's own: requests go to the replica with the fewest under way");
   TRY(read_port(fields, spec, service));
-  TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", service));
+  TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", spec.envs, service));
   TRY(read_replicas(fields, service, spec.twins));
   TRY(read_scale(fields, service));
   TRY(fields.words("retry_post", service.retry_post));

@@ -131,6 +131,20 @@ TEST(ServiceFile, AProbeMaySendHeadersAndData) {
   EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, post_data: " + std::string(1100, 'x') + "}}"), HasSubstr("too long"));
 }
 
+TEST(ServiceFile, VariablesOfTheJobAreFilledIntoAProbe) {
+  const auto job = service_file(
+      "{port: 1, readiness_probe: {path: \"/v1/${MODEL}\", post_data: {model: $MODEL, n: 2}, headers: {X-Model: $MODEL}}}",
+      "envs: {MODEL: 'a/\"b\"'}");
+  ASSERT_FALSE(job) << "a path has no quotes";
+  const auto good = service_file(
+      "{port: 1, readiness_probe: {path: \"/v1/${VERSION}\", post_data: {model: $MODEL, n: 2}, headers: {X-Model: $OTHER}}}",
+      "envs: {MODEL: 'a/\"b\"', VERSION: two}");
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->spec.service->path, "/v1/two");
+  EXPECT_EQ(good->spec.service->probe_body, R"({"model":"a/\"b\"","n":2})");
+  EXPECT_EQ(good->spec.service->probe_headers.at("X-Model"), "$OTHER") << "it is no variable of the job";
+}
+
 TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, replicas: 4..2}"), HasSubstr("a range such as 1..4"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0}"), HasSubstr("1 to 8"));
