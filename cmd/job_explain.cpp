@@ -10,6 +10,7 @@
 #include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/tolerance_view.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/gang_backend.hpp"
@@ -46,21 +47,6 @@ Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, 
   });
   lines.push_back(newest->text);
   return {};
-}
-
-// The decision was made before the job had saved: what was said of its checkpoints then holds no longer.
-void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines) {
-  if (job.machine.head.value == 0) return;
-  constexpr std::string_view k_none = "fault tolerance 1 of 4: ", k_until = ", until gridctl has seen a checkpoint of it",
-                             k_on = "starts over on ", k_waits = "and starts over";
-  for (std::string& line : lines) {
-    if (!line.starts_with(k_none) || !line.ends_with(k_until)) continue;
-    line.erase(line.size() - k_until.size());
-    if (const std::size_t at = line.find(k_on); at != std::string::npos)
-      line = "fault tolerance 3 of 4: if it dies, the job continues on " + line.substr(at + k_on.size()) + " from its last checkpoint";
-    else if (line.ends_with(k_waits))
-      line = "fault tolerance 2 of 4: if it dies, the job waits for another host and continues from its last checkpoint";
-  }
 }
 
 Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,

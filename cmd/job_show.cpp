@@ -14,6 +14,7 @@
 #include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/tolerance_view.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/reliability.hpp"
 #include "ui/human.hpp"
@@ -63,7 +64,8 @@ std::string twin_text(const registry::JobRow& twin) {
 
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& twins, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
-                   const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, const Metrics& told,
+                   const std::optional<DeadlineView>& deadline, const std::optional<ToleranceView>& tolerance,
+                   const std::string& no_checkpoint, const Metrics& told,
                    const std::optional<ui::ExactnessTold>& exactness, WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
@@ -105,6 +107,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
     facts.add("measured", measured_text(*predicted, told));
   }
   if (deadline) facts.add("deadline", deadline->text);
+  if (tolerance) facts.add("fault tolerance", sanitize(tolerance->text));
   if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
   return facts;
 }
@@ -162,6 +165,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
+  TRY_ASSIGN(const std::optional<ToleranceView> tolerance, tolerance_view(registry, job));
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
   TRY_ASSIGN(const std::optional<ui::ExactnessTold> exactness, exactness_of(context.paths(), registry, id));
@@ -174,6 +178,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (context.json) {
     std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness, use);
     if (bag) text.insert(text.size() - 1, ",\"tasks\":" + tasks_json(*bag) + ",\"bag\":" + bag_json(bag->bag));
+    if (tolerance) text.insert(text.size() - 1, ",\"fault_tolerance\":" + std::to_string(tolerance->level));
     return context.print_line(text);
   }
   double price = job.machine.price_per_hour();
@@ -193,7 +198,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(no_checkpoint, registry.no_checkpoint(id));
   }
   const WallTime now = context.now();
-  context.print(facts_of(job, twins, price, head, drill, deadline, no_checkpoint, told, exactness, now).render(context.out_style));
+  context.print(facts_of(job, twins, price, head, drill, deadline, tolerance, no_checkpoint, told, exactness, now).render(context.out_style));
   if (bag) {
     context.print("\n");
     for (const std::string& line : bag_in_words(*bag)) context.print_line(line);

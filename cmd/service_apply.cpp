@@ -29,9 +29,11 @@ Result<void> check_same_address(const job::Spec& before, const job::Spec& after)
   std::string key;
   const job::Service &one = *before.service, &other = *after.service;
   if (one.path != other.path || one.every != other.every || one.timeout != other.timeout ||
-      one.probe_headers != other.probe_headers || one.probe_body != other.probe_body)
+      one.probe_headers != other.probe_headers || one.probe_body != other.probe_body ||
+      one.probe_command != other.probe_command)
     key = "service.probe";
   else if (one.retry_post != other.retry_post) key = "service.retry_post";
+  else if (one.affinity != other.affinity) key = "service.affinity";
   else if (one.keys_file != other.keys_file) key = "service.auth";
   else if (before.twins != after.twins || one.replicas_min != other.replicas_min || one.sleeps != other.sleeps)
     key = "service.replicas";

@@ -15,6 +15,7 @@ std::string ReplicaNow::words() const {
   if (job.state != job::JobState::running) return "not running";
   if (!told) return "the gateway does not answer";
   if (told->status.starts_with("MAINT")) return "no way to it yet";
+  if (!unfit.empty()) return "not ready, " + sanitize(unfit);
   if (told->status.starts_with("DRAIN")) return "finishes its requests";
   return told->probe.empty() || told->probe == "INI" ? "not probed yet" : "not ready, the probe says " + told->probe;
 }
@@ -64,11 +65,16 @@ Result<ServiceNow> service_now(Context& context, registry::Registry& registry, c
     return found == lines.end() ? std::nullopt : std::optional(*found);
   };
   now.all = line("BACKEND");
-  now.replicas.push_back({now.leader, line(control::server_name(1))});
+  const auto replica = [&](registry::JobRow row, unsigned number) {
+    ReplicaNow one{std::move(row), line(control::server_name(static_cast<int>(number)))};
+    if (one.told && now.gateway && number <= now.gateway->replicas.size()) one.unfit = now.gateway->replicas[number - 1].unfit;
+    return one;
+  };
+  now.replicas.push_back(replica(now.leader, 1));
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   for (const registry::JobRow& twin : twins)
     if (registry::twin_number(twin.id) <= static_cast<unsigned>(now.wanted()) || !job::is_final(twin.state))
-      now.replicas.push_back({twin, line(control::server_name(static_cast<int>(registry::twin_number(twin.id))))});
+      now.replicas.push_back(replica(twin, static_cast<unsigned>(registry::twin_number(twin.id))));
   return now;
 }
 

@@ -16,6 +16,7 @@ namespace gridctl::cmd {
 struct ReplicaNow {
   registry::JobRow job;
   std::optional<control::ServerLine> told{};  // nullopt: the gateway says nothing of it
+  std::string unfit{};                        // why the probe's command says no; empty: it does not
   [[nodiscard]] bool is_ready() const { return told && told->is_up(); }
   [[nodiscard]] std::string words() const;  // "ready", "starting", "not ready: L4CON", …
 };

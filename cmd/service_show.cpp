@@ -4,6 +4,7 @@
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/service_now.hpp"
+#include "cmd/tolerance_view.hpp"
 #include "control/reach/version.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
@@ -84,12 +85,19 @@ Result<int> show(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, resolve_service(registry, parsed.positionals[0]));
   TRY_ASSIGN(const ServiceNow now, service_now(context, registry, id));
-  if (context.json) return context.print_line(service_json(now));
+  TRY_ASSIGN(std::optional<ToleranceView> tolerance, tolerance_view(registry, now.leader));
+  tolerance = tolerance_with(std::move(tolerance), now.ready());
+  if (context.json) {
+    std::string text = service_json(now);
+    if (tolerance) text.insert(text.size() - 1, ",\"fault_tolerance\":" + std::to_string(tolerance->level));
+    return context.print_line(text);
+  }
   ui::Facts facts;
   facts.add("service", now.leader.name + " (" + now.leader.id.value + ")");
   facts.add("state", state_text(now) + ": " + sanitize(now.leader.machine.reason_text));
   facts.add("url", now.url().empty() ? "none yet" : now.url());
   facts.add("ready", ready_text(now));
+  if (tolerance) facts.add("fault tolerance", sanitize(tolerance->text));
   if (now.all)
     facts.add("requests", std::to_string(now.all->requests) + ", " + std::to_string(now.all->failed) + " failed, " +
                               std::to_string(now.all->retried) + " sent again, " + std::to_string(now.all->under_way) +

@@ -268,21 +268,35 @@ std::string to_text(const ExitRecord& record) {
          (record.first.empty() ? "" : "\nfirst=" + record.first) + "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
 }
 
+namespace {
+struct ExitKey {
+  std::string_view key;
+  void (*read)(const std::string& value, ExitRecord& record);
+};
+constexpr std::string_view k_last_exit_key = "lease";  // is written last: without it the record is torn
+constexpr ExitKey k_exit_keys[] = {
+    {"phase", [](const std::string& v, ExitRecord& r) { r.phase = v == k_setup_phase ? k_setup_phase : k_run_phase; }},
+    {"code", [](const std::string& v, ExitRecord& r) { r.code = parse_number<int>(v).value_or(-1); }},
+    {"signal", [](const std::string& v, ExitRecord& r) { r.signal = parse_number<int>(v).value_or(0); }},
+    {"oom_kills", [](const std::string& v, ExitRecord& r) { r.oom_kills = parse_number<std::uint64_t>(v).value_or(0); }},
+    {"memory_peak",
+     [](const std::string& v, ExitRecord& r) { r.memory_peak = parse_number<std::uint64_t>(v).value_or(0); }},
+    {"term", [](const std::string& v, ExitRecord& r) { r.term_received = v == "1"; }},
+    {"first", [](const std::string& v, ExitRecord& r) { r.first = sanitize(v.substr(0, 32)); }},
+    {k_last_exit_key, [](const std::string& v, ExitRecord& r) { r.lease_passed = v == "1"; }},
+};
+}  // namespace
+
 std::optional<ExitRecord> parse_exit_record(std::string_view text) {
   ExitRecord record;
   bool complete = false;
   for (const std::string& line : split_lines(text)) {
     const auto cut = line.find('=');
     if (cut == std::string::npos) return std::nullopt;
-    const std::string key = line.substr(0, cut), value = line.substr(cut + 1);
-    if (key == "phase") record.phase = value == "setup" ? "setup" : "run";
-    if (key == "code") record.code = parse_number<int>(value).value_or(-1);
-    if (key == "signal") record.signal = parse_number<int>(value).value_or(0);
-    if (key == "oom_kills") record.oom_kills = parse_number<std::uint64_t>(value).value_or(0);
-    if (key == "memory_peak") record.memory_peak = parse_number<std::uint64_t>(value).value_or(0);
-    if (key == "term") record.term_received = value == "1";
-    if (key == "first") record.first = sanitize(value.substr(0, 32));
-    if (key == "lease") complete = true, record.lease_passed = value == "1";
+    const std::string_view key = std::string_view(line).substr(0, cut);
+    const auto known = std::ranges::find(k_exit_keys, key, &ExitKey::key);
+    if (known != std::end(k_exit_keys)) known->read(line.substr(cut + 1), record);
+    complete = complete || key == k_last_exit_key;
   }
   if (!complete || record.code < -1 || record.code > 255 || record.signal < 0 || record.signal > 64)
     return std::nullopt;

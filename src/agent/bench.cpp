@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration k_list_wait = std::chrono::seconds{30};  // drivers of eight GPUs that wake up
 constexpr Duration k_slack = std::chrono::seconds{5};       // the lease outlives the test's deadline a little
-constexpr std::array<std::string_view, 4> k_operations{"bench-list", "bench-begin", "bench-seed", "bench-host"};
+constexpr std::array<std::string_view, 4> k_operations{wire::k_bench_list, wire::k_bench_begin, wire::k_bench_seed, wire::k_bench_host};
 
 }  // namespace
 
@@ -35,16 +35,16 @@ bool Bench::serves(std::string_view operation) {
 }
 
 Result<std::string> Bench::handle(std::string_view operation, std::string_view payload) {
-  if (operation == "bench-list") {
+  if (operation == wire::k_bench_list) {
     TRY_ASSIGN(const wire::BenchDevices devices, list());
     return wire::encode(devices);
   }
-  if (operation == "bench-begin") {
+  if (operation == wire::k_bench_begin) {
     TRY_ASSIGN(const wire::BenchBegin request, wire::parse_bench_begin(payload));
     TRY_ASSIGN(const wire::BenchStage stage, begin(request));
     return wire::encode(stage);
   }
-  if (operation == "bench-seed") {
+  if (operation == wire::k_bench_seed) {
     TRY_ASSIGN(const wire::BenchSeed request, wire::parse_bench_seed(payload));
     TRY_ASSIGN(const wire::BenchStage stage, seed(request));
     return wire::encode(stage);
@@ -64,8 +64,8 @@ Result<wire::BenchDevices> Bench::list() {
   wire::BenchStage problems;
   for (const BootTime deadline = clock_.boot() + k_list_wait;;) {
     TRY_ASSIGN(const std::string line, helper->receive(deadline, clock_));
-    if (line == "done") break;
-    if (line == "device" && devices.devices.size() < wire::k_bench_devices_max) devices.devices.emplace_back();
+    if (line == k_helper_done) break;
+    if (line == k_helper_device && devices.devices.size() < wire::k_bench_devices_max) devices.devices.emplace_back();
     const bool is_problem = line.starts_with("text cuda ") || line.starts_with("text opencl ");
     if (is_problem || devices.devices.empty()) take_line(problems, line);
     else take_line(devices.devices.back(), line);
@@ -125,8 +125,8 @@ Result<wire::BenchStage> Bench::next_stage() {
       end();
       return std::move(line).error();
     }
-    if (*line == "ready") return stage;
-    if (*line == "done") {
+    if (*line == k_helper_ready) return stage;
+    if (*line == k_helper_done) {
       stage.done = true;
       end();
       return stage;

@@ -217,7 +217,7 @@ class Connection {
 
   Result<void> greet() {
     TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_hello_wait));
-    if (frame.kind != wire::FrameKind::request || wire::request_name(frame.payload) != "hello")
+    if (frame.kind != wire::FrameKind::request || wire::request_name(frame.payload) != wire::k_hello_operation)
       return make_error(Code::protocol_violation, "the connection does not begin with hello");
     TRY_ASSIGN(const wire::ControllerHello hello, wire::parse_controller_hello(frame.payload));
     const int version = std::min(hello.version_max, wire::k_version_max);
@@ -281,10 +281,10 @@ class Connection {
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
     if (wire::is_remote_request(operation)) return place(frame);
     if (operation == wire::k_upload_operation) return Uploads(link_, *snapshots_, clock_).handle(frame);
-    if (operation == "probe") return probe(frame.stream);
+    if (operation == wire::k_probe_operation) return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
-    if (const bool printed = operation == "log"; printed || operation == wire::k_metrics_operation)
+    if (const bool printed = operation == wire::k_log_operation; printed || operation == wire::k_metrics_operation)
       return log(frame, printed);
     if (operation == wire::k_stacks_operation) return stacks(frame);
     if (operation == wire::k_steps_operation)
@@ -292,24 +292,24 @@ class Connection {
         TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
         return steps_of(attempt);
       });
-    if (operation == "health") {
+    if (operation == wire::k_health_operation) {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
       return reply(frame.stream, wire::encode(health_->answer(request)));
     }
-    if (operation == "prepare")
+    if (operation == wire::k_prepare_operation)
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
     if (operation == k_start_operation)
       return respond(frame, wire::parse_start, [&](wire::StartRequest request) {
         if (guest_) guest_->limit(request);
         return requests_->start(request);
       });
-    if (operation == "stop")
+    if (operation == wire::k_stop_operation)
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });
     if (operation == wire::k_pause_operation)
       return respond(frame, wire::parse_pause, [&](const auto& request) { return requests_->pause(request); });
-    if (operation == "clean")
+    if (operation == wire::k_clean_operation)
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
-    if (operation == "standby") return standby(frame);
+    if (operation == wire::k_standby_operation) return standby(frame);
     if (guest_ && operation == wire::k_rekey_operation)
       return respond(frame, wire::parse_rekey, [&](const auto& request) { return guest_->rekey(request); });
     if (operation == wire::k_bag_operation)
@@ -326,7 +326,7 @@ class Connection {
         TRY_ASSIGN(const Workplace place, find_workplace(attempt));
         return gather_results(place, request, progress(frame.stream));
       });
-    if (operation == "poll")
+    if (operation == wire::k_poll_operation)
       return respond(frame, wire::parse_poll, [&](const auto& request) {
         Result<wire::PollReply> told = requests_->poll(request);
         if (told) use_->add_to(*told);

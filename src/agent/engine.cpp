@@ -144,7 +144,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
 std::string full_image_name(std::string_view image) {
   const std::size_t slash = image.find('/');
   const std::string_view first = image.substr(0, slash);
-  const bool has_registry = slash != std::string_view::npos && (first == "localhost" || first.find_first_of(".:") != std::string_view::npos);
+  const bool has_registry = slash != std::string_view::npos && (is_one_of(first, {"localhost"}) || first.find_first_of(".:") != std::string_view::npos);
   if (has_registry) return std::string(image);
   return (slash == std::string_view::npos ? "docker.io/library/" : "docker.io/") + std::string(image);
 }

@@ -77,7 +77,7 @@ class ContainerEngine final : public Engine {
   bool is_gone(const std::string& name) override {
     const auto running =
         call({"container", "inspect", "--format", "{{.State.Running}}", name}, k_look_wait, "look at " + name);
-    return running && trim(*running) == "false";
+    return running && is_one_of(trim(*running), {"false"});
   }
 
   std::vector<os::ProcessId> members(const std::string&, const Path& host_run) override {

@@ -102,7 +102,7 @@ void AttemptRunner::begin_stop(StopStep step) {
 void AttemptRunner::read_phase() {
   if (stop_wanted()) return;
   const auto text = read_hostile(attempt_.run(launch_), "phase");
-  const bool running = text && trim(*text) == "run";
+  const bool running = text && trim(*text) == k_run_phase;
   if (running && !running_since_) {
     running_since_ = now();
     keep_limits();

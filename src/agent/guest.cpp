@@ -38,7 +38,7 @@ constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago l
 // The operations that begin something, and those that measure the way to the researcher.
 constexpr std::string_view k_standby_operation = "standby";
 constexpr std::array<std::string_view, 4> k_beginnings{"prepare", k_standby_operation, k_put_operation, "seal"};
-constexpr std::array<std::string_view, 3> k_measures{"link_ping", "link_sink", "link_source"};
+constexpr std::array<std::string_view, 3> k_measures{wire::k_link_ping, wire::k_link_sink, wire::k_link_source};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();

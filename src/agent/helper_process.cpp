@@ -50,12 +50,12 @@ void take_line(wire::BenchStage& stage, std::string_view line) {
   const std::string name(line.substr(first + 1, second - first - 1));
   const std::string_view value = second < line.size() ? line.substr(second + 1) : "";
   if (name.empty() || name.size() > k_names_max) return;
-  if (kind == "number" && stage.numbers.size() < wire::k_bench_values_max) {
+  if (is_one_of(kind, {"number"}) && stage.numbers.size() < wire::k_bench_values_max) {
     if (const auto number = leading_number<double>(value); number && *number >= 0 && *number < 1e300)
       stage.numbers[name] = *number;
-  } else if (kind == "text" && stage.texts.size() < wire::k_bench_values_max) {
+  } else if (is_one_of(kind, {"text"}) && stage.texts.size() < wire::k_bench_values_max) {
     stage.texts[name] = sanitize(value.substr(0, wire::k_bench_text_max / 4));
-  } else if (kind == "words" && stage.words.size() < wire::k_bench_values_max) {
+  } else if (is_one_of(kind, {"words"}) && stage.words.size() < wire::k_bench_values_max) {
     std::size_t digits = value.size();
     for (const auto& [other, words] : stage.words) digits += words.size();
     if (digits <= wire::k_bench_words_max) stage.words[name] = std::string(value);

@@ -14,6 +14,9 @@
 
 namespace gridctl::agent {
 
+// Lines of the helper: it awaits the next order, it has ended well, a device begins.
+inline constexpr std::string_view k_helper_ready = "ready", k_helper_done = "done", k_helper_device = "device";
+
 // The helper's own binary, carried inside the agent.
 [[nodiscard]] std::string_view embedded_gpubench();
 // Its path on this host; written there first where it is missing or other than ours.

@@ -76,7 +76,7 @@ std::vector<JobId> HostFolders::jobs() {
   const auto names = os::list_directory(home_ / "jobs" / controller_.value);
   if (!names) return found;
   for (const std::string& name : *names)
-    if (name != "notify" && check_component("a job", name)) found.push_back({name});
+    if (!is_one_of(name, {"notify"}) && check_component("a job", name)) found.push_back({name});
   return found;
 }
 

@@ -26,6 +26,7 @@
 #include "agent/init_door.hpp"
 #include "agent/init_environment.hpp"
 #include "agent/egress.hpp"
+#include "agent/job_view.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/rank_output.hpp"
 #include "agent/stop_clock.hpp"
@@ -156,7 +157,7 @@ bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now(
 
 // A container is a boundary already. A job without one runs as the host's user, next to that user's keys.
 void Init::confine_plain_job() const {
-  if (plan_.run == "/gridctl/run") return;
+  if (plan_.run == k_run_in_container) return;
   const AttemptDir attempt{plan_.control.parent_path()};
   const Result<os::Path> self = os::executable_path();
   const auto confined = confine(confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, plan_.secrets,
@@ -341,7 +342,7 @@ bool Init::run_phase(const char* phase) {
     record_.lease_passed = true;
     return false;
   }
-  const bool is_run = record_.phase == "run";
+  const bool is_run = record_.phase == k_run_phase;
   is_bag_ = is_run && os::exists(plan_.run / k_bag_file);
   const std::vector<std::string> labels = is_run ? rank_labels(plan_) : std::vector<std::string>{};
   const Outcome outcome = run_ranks(script, labels.empty() ? std::vector<std::string>{""} : labels);

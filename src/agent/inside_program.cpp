@@ -14,6 +14,7 @@
 #include "agent/init_environment.hpp"
 #include "agent/inside.hpp"
 #include "agent/process_tree.hpp"
+#include "base/text.hpp"
 
 namespace gridctl::agent {
 
@@ -206,7 +207,7 @@ void Programs::give_up(std::uint32_t id) {
 
 int become(std::span<char* const> arguments) {
   std::size_t at = 0;
-  if (at < arguments.size() && std::string_view(arguments[at]) == "--terminal") {
+  if (at < arguments.size() && is_one_of(arguments[at], {"--terminal"})) {
     ++at;
     ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
   }

@@ -102,7 +102,7 @@ JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsign
   const bool container = spec.engine != EngineKind::process;
   JobView view;
   view.work = container ? Path("/work") : attempt.work();
-  view.run = container ? Path("/gridctl/run") : attempt.run(launch);
+  view.run = container ? Path(k_run_in_container) : attempt.run(launch);
   view.control = container ? Path("/gridctl/ctl") : attempt.control();
   if (container) view.home = "/gridctl/home";
   else if (has_own_home(spec)) view.home = attempt.home();

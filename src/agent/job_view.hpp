@@ -12,6 +12,7 @@
 
 namespace gridctl::agent {
 
+inline constexpr std::string_view k_run_in_container = "/gridctl/run";  // the run's folder, as the job sees it there
 struct JobView {
   Path work, checkpoints, run, control, home, secrets;  // as the job sees them; home empty: the user's own
   // On the host the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may

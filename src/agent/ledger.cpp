@@ -180,34 +180,47 @@ std::string to_text(const Lease& lease) {
   return text;
 }
 
+namespace {
+// Reads the value of one key; false when it is none.
+struct LeaseKey {
+  std::string_view key;
+  bool (*read)(const std::string& value, Lease& lease);
+};
+bool read_grace(const std::string& value, Lease& lease) {
+  std::int64_t ns = 0;
+  const bool good = parse_into(value, ns);
+  lease.grace = Duration{ns};
+  return good;
+}
+constexpr LeaseKey k_lease_keys[] = {
+    {"controller", [](const std::string& v, Lease& l) { return l.controller.value = v, true; }},
+    {"job", [](const std::string& v, Lease& l) { return l.job.value = v, true; }},
+    {"boot", [](const std::string& v, Lease& l) { return l.boot_id = v, true; }},
+    {"gpu", [](const std::string& v, Lease& l) { return l.gpus.push_back(v), true; }},
+    {"launching", [](const std::string& v, Lease& l) { return l.launching = v == "1", true; }},
+    {"epoch", [](const std::string& v, Lease& l) { return parse_into(v, l.epoch.value); }},
+    {"uid", [](const std::string& v, Lease& l) { return parse_into(v, l.uid); }},
+    {"pidns", [](const std::string& v, Lease& l) { return parse_into(v, l.pid_namespace); }},
+    {"deadline", [](const std::string& v, Lease& l) { return parse_into(v, l.deadline.ns); }},
+    {"grace", read_grace},
+    {"cpus", [](const std::string& v, Lease& l) { return parse_into(v, l.cpus); }},
+    {"memory", [](const std::string& v, Lease& l) { return parse_into(v, l.memory_bytes); }},
+    {"supervisor", [](const std::string& v, Lease& l) { return read_process(v, l.supervisor); }},
+    {"payload", [](const std::string& v, Lease& l) { return read_process(v, l.payload); }},
+};
+}  // namespace
+
 std::optional<Lease> parse_lease(std::string_view text) {
   Lease lease;
-  std::int64_t grace = 0;
   for (const std::string& line : split_lines(text)) {
     const auto cut = line.find('=');
     if (cut == std::string::npos) return std::nullopt;
-    const std::string key = line.substr(0, cut), value = line.substr(cut + 1);
-    bool good = true;
-    if (key == "controller") lease.controller.value = value;
-    if (key == "job") lease.job.value = value;
-    if (key == "boot") lease.boot_id = value;
-    if (key == "gpu") lease.gpus.push_back(value);
-    if (key == "launching") lease.launching = value == "1";
-    if (key == "epoch") good = parse_into(value, lease.epoch.value);
-    if (key == "uid") good = parse_into(value, lease.uid);
-    if (key == "pidns") good = parse_into(value, lease.pid_namespace);
-    if (key == "deadline") good = parse_into(value, lease.deadline.ns);
-    if (key == "grace") good = parse_into(value, grace);
-    if (key == "cpus") good = parse_into(value, lease.cpus);
-    if (key == "memory") good = parse_into(value, lease.memory_bytes);
-    if (key == "supervisor") good = read_process(value, lease.supervisor);
-    if (key == "payload") good = read_process(value, lease.payload);
-    if (!good) return std::nullopt;
+    const auto known = std::ranges::find(k_lease_keys, std::string_view(line).substr(0, cut), &LeaseKey::key);
+    if (known != std::end(k_lease_keys) && !known->read(line.substr(cut + 1), lease)) return std::nullopt;
   }
-  lease.grace = Duration{grace};
   // Other users write this: sums of it must stay numbers.
   if (!std::isfinite(lease.cpus) || lease.cpus < 0 || lease.cpus > k_cpus_max || lease.memory_bytes > k_memory_max ||
-      lease.deadline.ns < 0 || lease.deadline.ns > k_ns_max || grace < 0 || grace > k_ns_max)
+      lease.deadline.ns < 0 || lease.deadline.ns > k_ns_max || lease.grace.count() < 0 || lease.grace.count() > k_ns_max)
     return std::nullopt;
   if (lease.controller.empty() || lease.job.empty() || lease.boot_id.empty()) return std::nullopt;
   return lease;

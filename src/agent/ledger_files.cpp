@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/numbers.hpp"
+#include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/random.hpp"
 
@@ -63,7 +64,7 @@ bool is_safe(const struct stat& folder) {
 
 Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
   // Only root can write the default's parents, and some systems have a link there.
-  const int no_link = directory == "/var/tmp" ? 0 : O_NOFOLLOW;
+  const int no_link = is_one_of(directory.native(), {"/var/tmp"}) ? 0 : O_NOFOLLOW;
   os::Fd fd;
   for (const bool made : {false, true}) {
     fd = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_link));

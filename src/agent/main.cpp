@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "agent/bag_runner.hpp"
@@ -22,7 +23,10 @@
 namespace {
 
 constexpr std::string_view k_inside = "inside", k_become = "become", k_relay = "relay", k_guest = "guest", k_hook = "egress-hook",
-                           k_as_guest = "--guest", k_connect = "connect";
+                           k_as_guest = "--guest", k_connect = "connect",
+                           k_supervise = "supervise", k_init = "init", k_gang_run = "gang-run",
+                           k_gang_serve = "gang-serve", k_gang_end = "gang-end", k_gang_node = "gang-node",
+                           k_self_hash = "--self-hash", k_version_option = "--version";
 
 int usage() {
   std::fputs(
@@ -57,28 +61,28 @@ int run_planned(std::span<char* const> arguments, int (*run)(const gridctl::agen
 int main(int argc, char** argv) {
   const std::span<char* const> arguments(argv, static_cast<std::size_t>(argc));
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == k_connect || command == "supervise") gridctl::agent::complete_environment();
+  if (command == k_connect || command == k_supervise) gridctl::agent::complete_environment();
   if (command == k_connect && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
   if (command == k_connect && argc == 4 && argv[2] == k_as_guest)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock(), argv[3]);
-  if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
+  if (command == k_supervise && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == k_inside) return gridctl::agent::run_inside(arguments.subspan(2));
   if (command == k_become) return gridctl::agent::become(arguments.subspan(2));
-  if (command == "init") return run_planned(arguments.subspan(2), gridctl::agent::run_init);
+  if (command == k_init) return run_planned(arguments.subspan(2), gridctl::agent::run_init);
   if (command == gridctl::agent::k_tasks_command) return run_planned(arguments.subspan(2), gridctl::agent::run_bag);
   gridctl::os::Clock& clock = gridctl::os::system_clock();
   // Launchers take one executable without arguments for what they call in place of ssh.
   const std::string_view name = argv[0];
-  if (name == "gang-run" || name.ends_with("/gang-run")) return gridctl::agent::gang_run(arguments.subspan(1), clock);
-  if (command == "gang-serve" && argc == 2) return gridctl::agent::gang_serve(clock);
-  if (command == "gang-run") return gridctl::agent::gang_run(arguments.subspan(2), clock);
-  if (command == "gang-end") return gridctl::agent::gang_end(arguments.subspan(2), clock);
-  if (command == "gang-node") return gridctl::agent::gang_node(arguments.subspan(2), clock);
+  if (name == k_gang_run || name.ends_with("/" + std::string(k_gang_run))) return gridctl::agent::gang_run(arguments.subspan(1), clock);
+  if (command == k_gang_serve && argc == 2) return gridctl::agent::gang_serve(clock);
+  if (command == k_gang_run) return gridctl::agent::gang_run(arguments.subspan(2), clock);
+  if (command == k_gang_end) return gridctl::agent::gang_end(arguments.subspan(2), clock);
+  if (command == k_gang_node) return gridctl::agent::gang_node(arguments.subspan(2), clock);
   if (command == k_hook) return gridctl::agent::egress_hook();
   if (command == k_guest) return gridctl::agent::guest_command(arguments.subspan(2), clock);
   if (command == k_relay) return gridctl::agent::relay_command(arguments.subspan(2), clock);
-  if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
-  if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
+  if (command == k_self_hash) return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
+  if (command == k_version_option) return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
   return usage();
 }

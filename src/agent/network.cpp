@@ -95,19 +95,19 @@ Result<void> Links::refuse(const wire::Frame& request, const Error& error) {
 
 Result<void> Links::handle(const wire::Frame& request) {
   const std::string operation = wire::request_name(request.payload);
-  if (operation == "link_ping") {
+  if (operation == wire::k_link_ping) {
     TRY_ASSIGN(const wire::PingMessage ping, wire::parse_ping(request.payload));
     return reply(request, wire::encode_pong(ping));
   }
-  if (operation == "link_sink") return sink(request);
-  if (operation == "link_source") return source(request);
-  if (operation == "link_listen") return listen(request);
-  if (operation == "link_connect") {
+  if (operation == wire::k_link_sink) return sink(request);
+  if (operation == wire::k_link_source) return source(request);
+  if (operation == wire::k_link_listen) return listen(request);
+  if (operation == wire::k_link_connect) {
     TRY_ASSIGN(const wire::ConnectRequest wanted, wire::parse_connect(request.payload));
     const Result<wire::LinkResult> result = connect(wanted);
     return result ? reply(request, wire::encode(*result)) : refuse(request, result.error());
   }
-  if (operation == "link_reach") {
+  if (operation == wire::k_link_reach) {
     TRY_ASSIGN(const wire::ReachRequest wanted, wire::parse_reach(request.payload));
     const Result<wire::ReachReply> result = reach(wanted);
     return result ? reply(request, wire::encode(*result)) : refuse(request, result.error());

@@ -163,7 +163,7 @@ Result<std::unique_ptr<HelperProcess>> call_pause_helper(const Path& home, const
   TRY_ASSIGN(auto helper, HelperProcess::start(argv));
   for (const BootTime deadline = clock.boot() + patience;;) {
     TRY_ASSIGN(const std::string line, helper->receive(deadline, clock));
-    if (line == "done") return helper;
+    if (line == k_helper_done) return helper;
     if (line.starts_with("error ")) return error_of_line(line);
   }
 }

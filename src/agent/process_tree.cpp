@@ -67,7 +67,7 @@ std::optional<os::ProcessId> lock_holder(const os::Path& file) {
   if (!by_inode) return std::nullopt;
   // These tell another device number here than in stat; overlays do where their layers are different file systems.
   const std::string kind = os::file_system_kind(file);
-  return kind == "btrfs" || kind == "overlay" ? os::identify(*by_inode) : std::nullopt;
+  return is_one_of(kind, {"btrfs", "overlay"}) ? os::identify(*by_inode) : std::nullopt;
 }
 
 std::vector<os::ProcessId> marked_processes(const std::string& mark) {

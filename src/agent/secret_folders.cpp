@@ -28,7 +28,7 @@ bool is_ours(const Path& folder) {
 std::vector<Path> secret_bases() {
   std::vector<Path> bases;
   for (const Path& base : {Path("/dev/shm"), Path("/run/user") / std::to_string(::geteuid())})
-    if (os::file_system_kind(base) == "tmpfs" && ::access(base.c_str(), W_OK) == 0) bases.push_back(base);
+    if (is_one_of(os::file_system_kind(base), {"tmpfs"}) && ::access(base.c_str(), W_OK) == 0) bases.push_back(base);
   return bases;
 }
 

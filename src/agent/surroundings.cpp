@@ -31,7 +31,7 @@ bool chose_context(const os::Path& home) {
   const std::size_t open = config->find('"', at + 16);
   if (open == std::string::npos) return false;
   const std::size_t close = config->find('"', open + 1);
-  return close != std::string::npos && close > open + 1 && config->substr(open + 1, close - open - 1) != "default";
+  return close != std::string::npos && close > open + 1 && !is_one_of(config->substr(open + 1, close - open - 1), {"default"});
 }
 
 std::string completed_path(const Surroundings& here) {

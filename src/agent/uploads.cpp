@@ -92,7 +92,7 @@ class Curl {
     std::string words = sanitize(trim(said_.substr(0, line)), 300);
     if (!status.success())
       return make_error(Code::host_unreachable, "curl ends with " + std::to_string(status.code) + ": " + words);
-    if (code == "200") return {};
+    if (is_one_of(code, {"200"})) return {};
     return make_error(Code::refused, "the place answers " + sanitize(code, 10) + " " + words);
   }
 

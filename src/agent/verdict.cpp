@@ -14,7 +14,7 @@ void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::Atte
                                    : wire::EndReason::exited;
   status.exit_code = record.code;
   status.signal = record.signal;
-  if (record.phase == "setup") status.detail = "setup failed";
+  if (record.phase == k_setup_phase) status.detail = "setup failed";
   else if (!record.first.empty()) status.detail = record.first + " failed first";
   if (record.oom_kills == 0 || record.code == 0) {
     if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job, which went on";

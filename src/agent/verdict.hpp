@@ -10,9 +10,10 @@
 
 namespace gridctl::agent {
 
+inline constexpr std::string_view k_setup_phase = "setup", k_run_phase = "run";
 // The record that init wrote when the commands had ended (inside the job: hostile, but bounded).
 struct ExitRecord {
-  std::string phase;  // "setup" or "run"
+  std::string phase;  // k_setup_phase or k_run_phase
   int code = -1;      // when it exited
   int signal = 0;     // when it was killed
   std::uint64_t oom_kills = 0;

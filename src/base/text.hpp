@@ -10,6 +10,12 @@
 
 namespace gridctl {
 
+// For words that other programs write; our own are enumerations, or constants.
+[[nodiscard]] constexpr bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  for (const std::string_view one : words)
+    if (one == word) return true;
+  return false;
+}
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 [[nodiscard]] std::vector<std::string> split_lines(std::string_view text);  // '\n' or "\r\n"; no empty last line

@@ -107,6 +107,16 @@ std::string health_path(std::string_view command) {
   return "";
 }
 
+// The shell text of a health check: ["CMD", "redis-cli", "ping"], ["CMD-SHELL", "test -e ready"], or text; empty: none.
+std::string check_command(const Node& test) {
+  if (test.kind != Node::Kind::list) return command_of(test);
+  if (test.items.empty() || test.items[0].text == "NONE") return "";
+  if (test.items[0].text == "CMD-SHELL") return test.items.size() > 1 ? test.items[1].text : "";
+  Node words = test;
+  if (test.items[0].text == "CMD") words.items.erase(words.items.begin());
+  return command_of(words);
+}
+
 class Compose {
  public:
   Compose(SourceFile& source, const Context& context, const Node& root)
@@ -331,12 +341,10 @@ class Compose {
                             {"test", "interval", "timeout", "retries", "start_period", "start_interval", "disable"}));
     Node probe;
     const Node* test = checks.find("test");
-    const std::string path = test == nullptr ? "" : health_path(command_of(*test));
+    const std::string path = test == nullptr ? "" : health_path(check_command(*test));
     if (!path.empty()) add(probe, "path", scalar(path, test->at));
-    else if (test != nullptr)
-      source_.warn(
-          test->at,
-          "the check is not run: any answer to GET / counts; write a check with curl of http://localhost:PORT/PATH");
+    else if (test != nullptr && !check_command(*test).empty())
+      add(probe, "command", scalar(check_command(*test), test->at));
     if (const Node* start = checks.find("start_period")) add(probe, "initial_delay", *start);
     if (const Node* timeout = checks.find("timeout")) add(probe, "timeout", *timeout);
     if (!probe.items.empty()) add(service_, "probe", std::move(probe));

@@ -34,7 +34,8 @@ struct Overrides {
 enum class PathKind { missing, file, directory };
 
 struct Context {
-  std::string base_directory;  // absolute: relative paths start here
+  std::string base_directory;    // absolute: relative paths start here,
+  std::string caller_directory;  // or here, where nothing is there: SkyPilot's files are written so; empty: nowhere
   std::function<std::optional<std::string>(std::string_view)> environment;
   std::function<PathKind(const std::string&)> path_kind;
   Overrides overrides;

@@ -18,6 +18,8 @@ Context local_context(std::string base_directory, Overrides overrides) {
     if (os::open_file(path, O_RDONLY | O_DIRECTORY)) return PathKind::directory;
     return os::open_file(path, O_RDONLY | O_NONBLOCK) ? PathKind::file : PathKind::missing;
   };
+  std::error_code failed;
+  context.caller_directory = std::filesystem::current_path(failed).string();
   context.overrides = std::move(overrides);
   return context;
 }

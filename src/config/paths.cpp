@@ -66,10 +66,15 @@ std::string resolve_path(std::string_view path, const Context& context) {
     const auto home = context.environment ? context.environment("HOME") : std::nullopt;
     if (home) text = *home + text.substr(1);
   }
-  const std::filesystem::path joined = std::filesystem::path(context.base_directory) / text;
-  std::string normal = joined.lexically_normal().string();
-  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
-  return normal;
+  const auto within = [&text](const std::string& directory) {
+    std::string normal = (std::filesystem::path(directory) / text).lexically_normal().string();
+    while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+    return normal;
+  };
+  const std::string beside = within(context.base_directory);
+  if (context.caller_directory.empty() || context.path_kind(beside) != PathKind::missing) return beside;
+  const std::string elsewhere = within(context.caller_directory);
+  return context.path_kind(elsewhere) == PathKind::missing ? beside : elsewhere;
 }
 
 std::string expand_envs(std::string_view text, const std::map<std::string, std::string>& envs) {

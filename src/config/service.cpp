@@ -13,15 +13,17 @@ namespace gridctl::config {
 namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t k_prefixes_max = 64, k_prefix_max = 1024;
+constexpr std::size_t k_command_max = 4096;  // bytes of a probe's command
 constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy reads lines of 2,048
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
-// Keys that mean something which is not built yet, and what to write instead.
-struct Later {
+// Keys that mean something else than this gateway does, and what to do instead.
+struct RefusedKey {
   std::string_view key, instead;
 };
-constexpr Later k_later[] = {
-    {"tls", "is not built yet: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+constexpr RefusedKey k_refused_keys[] = {
+    {"https", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+    {"tls", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
 };
 
 bool is_plain_path(std::string_view text) {
@@ -39,19 +41,19 @@ Result<void> read_seconds(const Fields& fields, std::string_view key, Duration m
 }
 
 // A plain word stands for the number, truth value or null that it spells, as in YAML.
-nlohmann::ordered_json json_of(const Node& node) {
+nlohmann::ordered_json json_of(const Node& node, const std::map<std::string, std::string>& envs) {
   nlohmann::ordered_json value;
   if (node.kind == Node::Kind::scalar) {
     if (node.text == "true" || node.text == "false") return node.text == "true";
     if (const auto whole = parse_number<std::int64_t>(node.text)) return *whole;
     if (const auto number = parse_number<double>(node.text); number && std::isfinite(*number)) return *number;
-    return node.text;
+    return expand_envs(node.text, envs);
   }
   if (node.kind == Node::Kind::list) value = nlohmann::ordered_json::array();
   if (node.kind == Node::Kind::map) value = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    if (node.kind == Node::Kind::map) value[node.keys[i].text] = json_of(node.items[i]);
-    else value.push_back(json_of(node.items[i]));
+    if (node.kind == Node::Kind::map) value[node.keys[i].text] = json_of(node.items[i], envs);
+    else value.push_back(json_of(node.items[i], envs));
   return value;
 }
 
@@ -60,11 +62,12 @@ bool is_one_line(std::string_view text) {
 }
 
 // `headers` and `post_data`, which is sent as it is when it is a text, and as JSON when it is a mapping.
-Result<void> read_probe_request(const Fields& fields, job::Service& into) {
+Result<void> read_probe_request(const Fields& fields, const std::map<std::string, std::string>& envs, job::Service& into) {
   if (const Node* headers = fields.find("headers")) {
     if (headers->kind != Node::Kind::map) return fields.expected("headers", "a mapping such as {Authorization: Bearer KEY}");
     for (std::size_t i = 0; i < headers->items.size(); ++i) {
-      const std::string &name = headers->keys[i].text, &value = headers->items[i].text;
+      const std::string& name = headers->keys[i].text;
+      const std::string value = expand_envs(headers->items[i].text, envs);
       const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
       });
@@ -74,7 +77,7 @@ Result<void> read_probe_request(const Fields& fields, job::Service& into) {
     }
   }
   if (const Node* data = fields.find("post_data")) {
-    into.probe_body = data->kind == Node::Kind::scalar ? data->text : json_of(*data).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+    into.probe_body = data->kind == Node::Kind::scalar ? expand_envs(data->text, envs) : json_of(*data, envs).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     if (!is_one_line(into.probe_body)) return fields.error("post_data", "expected a text of one line, or a mapping");
     const bool typed = std::ranges::any_of(into.probe_headers,
                                            [](const auto& entry) { return lower(entry.first) == "content-type"; });
@@ -89,7 +92,7 @@ Result<void> read_probe_request(const Fields& fields, job::Service& into) {
 }
 
 // A path alone, or a mapping.
-Result<void> read_probe(const Fields& service, std::string_view key, job::Service& into) {
+Result<void> read_probe(const Fields& service, std::string_view key, const std::map<std::string, std::string>& envs, job::Service& into) {
   const Node* node = service.find(key);
   if (node == nullptr) return {};
   if (node->kind != Node::Kind::map) {
@@ -98,18 +101,17 @@ Result<void> read_probe(const Fields& service, std::string_view key, job::Servic
     TRY_ASSIGN(const Fields fields, Fields::open(service.source(), *node, service.path(key),
                                                  {"path", "command", "initial_delay", "every", "timeout", "post_data",
                                                   "headers", "initial_delay_seconds", "timeout_seconds"}));
-    if (fields.find("command") != nullptr)
-      return fields.error(
-          "command",
-          "is not built yet: write 'path: /health', or leave the probe out, and every answer to GET / counts");
+    TRY(fields.text("command", into.probe_command));
+    if (into.probe_command.size() > k_command_max) return fields.error("command", "is longer than 4,096 bytes");
     TRY(fields.text("path", into.path));
-    TRY(read_probe_request(fields, into));
+    TRY(read_probe_request(fields, envs, into));
     TRY(fields.duration("initial_delay", 1s, 24h, into.initial_delay));
     TRY(fields.duration("every", 100ms, 5min, into.every));
     TRY(fields.duration("timeout", 100ms, 5min, into.timeout));
     TRY(read_seconds(fields, "initial_delay_seconds", 24h, into.initial_delay));
     TRY(read_seconds(fields, "timeout_seconds", 5min, into.timeout));
   }
+  into.path = expand_envs(into.path, envs);
   if (!into.path.empty() && !is_plain_path(into.path))
     return service.error(key, "expected a path that begins with '/', such as /health");
   return {};
@@ -203,6 +205,15 @@ Result<void> read_fixed(const Fields& service, std::string_view key, std::string
   return word.empty() || word == only ? Result<void>{} : service.error(key, instead);
 }
 
+Result<void> read_affinity(const Fields& service, job::Affinity& into) {
+  std::string word = std::string(job::affinity_name(into));
+  TRY(service.text("affinity", word));
+  const Result<job::Affinity> affinity = job::parse_affinity(word);
+  if (!affinity) return service.expected("affinity", "none, session or prefix");
+  into = *affinity;
+  return {};
+}
+
 // Keys of other parts of the file that mean nothing, or something else, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
@@ -223,24 +234,23 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   TRY_ASSIGN(const Fields fields,
              Fields::open(root.source(), *node, "service",
                           {"port", "ports", "probe", "readiness_probe", "replicas", "replica_policy", "scale",
-                           "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls",
+                           "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls", "https",
                            "auto_restart", "autoscaling_decision_interval", "controller_resources", "controller"}));
-  for (const Later& later : k_later)
-    if (fields.find(later.key) != nullptr) return fields.error(later.key, std::string(later.instead));
+  for (const RefusedKey& one : k_refused_keys)
+    if (fields.find(one.key) != nullptr) return fields.error(one.key, std::string(one.instead));
   TRY(check_beside(root, spec));
   for (const char* key :
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
     fields.ignore(key, "it is SkyServe's own: requests go to the replica with the fewest under way");
   TRY(read_port(fields, spec, service));
-  TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", service));
+  TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", spec.envs, service));
   TRY(read_replicas(fields, service, spec.twins));
   TRY(read_scale(fields, service));
   TRY(fields.words("retry_post", service.retry_post));
   if (service.retry_post.size() > k_prefixes_max || !std::ranges::all_of(service.retry_post, is_plain_path))
     return fields.expected("retry_post", "beginnings of paths such as [/v1/], at most 64");
   TRY(fields.duration("drain", 0s, 24h, service.drain));
-  TRY(read_fixed(fields, "affinity", "none",
-                 "is not built yet: leave it out, and each request goes to the replica with the fewest under way"));
+  TRY(read_affinity(fields, service.affinity));
   TRY(read_fixed(fields, "gateway", "here", "is not built yet: write 'gateway: here', the machine that runs gridctl"));
   TRY(read_auth(fields, context, service.keys_file));
   const std::string port = std::to_string(service.port);

@@ -10,11 +10,21 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::job {
 
 inline constexpr int k_service_failures = 10;  // short runs in a row before a replica counts as broken, by default
+
+// Which requests go to the replica that had those before them; all others go to the one with the fewest under way.
+enum class Affinity : std::uint8_t {
+  none,
+  session,  // of one client, as the header X-Session-Id or a cookie of the gateway tells
+  prefix,   // that begin with the same prompt: the replica has computed its keys and values already
+};
+[[nodiscard]] std::string_view affinity_name(Affinity affinity);
+[[nodiscard]] Result<Affinity> parse_affinity(std::string_view name);
 
 struct Service {
   std::uint16_t port = 0;  // on 127.0.0.1 of the replica's host
@@ -33,6 +43,8 @@ struct Service {
   Duration up_after = std::chrono::seconds{15}, down_after = std::chrono::minutes{10};  // of more, or less, than that
   std::map<std::string, std::string> probe_headers{};  // are sent with each probe
   std::string probe_body{};                            // makes each probe a POST that sends this; empty: a GET
+  std::string probe_command{};  // shell text that runs in the replica and must succeed, too; empty: none
+  Affinity affinity = Affinity::none;
   bool operator==(const Service&) const = default;
 };
 

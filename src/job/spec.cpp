@@ -15,6 +15,7 @@ constexpr int k_format_without_variants = 1;
 constexpr Names<Optimize, Optimize::reliability> k_optimize_names{"cost", "time", "reliability"};
 
 using Interval = CheckpointPolicy::Interval;
+constexpr Names<Affinity, Affinity::prefix> k_affinity_names{"none", "session", "prefix"};
 constexpr Names<Interval, Interval::off> interval_name{"auto", "fixed", "off"};
 
 // An enumeration of two values as whether it is the second.
@@ -25,6 +26,12 @@ void add_choice(R& r, const char* key, E& choice, std::remove_const_t<E> first, 
   if constexpr (R::reads) choice = is_second ? second : first;
 }
 }  // namespace
+
+std::string_view affinity_name(Affinity affinity) { return k_affinity_names(affinity); }
+Result<Affinity> parse_affinity(std::string_view name) {
+  if (const auto found = k_affinity_names.find(name)) return *found;
+  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not an affinity");
+}
 
 template <class R>
 void fields(R& r, Of<R, GpuRequest>& m) {
@@ -135,7 +142,10 @@ void fields(R& r, Of<R, Service>& m) {
       .unless("scale_concurrency", m.scale_concurrency, 0.0)
       .unless("scale_rate", m.scale_rate, 0.0)
       .unless("probe_headers", m.probe_headers, {})
-      .unless("probe_body", m.probe_body, "");
+      .unless("probe_body", m.probe_body, "")
+      .unless("probe_command", m.probe_command, "");
+  if (R::reads || m.affinity != Affinity::none)
+    r.word_or("affinity", m.affinity, affinity_name, parse_affinity, Affinity::none);
   r.added("up_after_ms", m.up_after).added("down_after_ms", m.down_after);
 }
 

@@ -407,6 +407,10 @@ struct TimedEvent {
   Event what;
 };
 
+inline constexpr std::string_view k_waits_for_provider = "waiting_for_provider";  // why a job waits: no host is free
+inline constexpr std::string_view k_restart_requested = "restart_requested";      // why a job waits: its exit code asks
+inline constexpr std::string_view k_move_blocked = "move_blocked";  // why a job stays: no other host can take it
+inline constexpr std::string_view k_sending = "send";               // Launching::doing before the host says a word
 inline constexpr std::string_view k_for_deadline = "deadline";    // why a job moves, and a limit of its file
 inline constexpr std::string_view k_for_less = "cheaper";         // why a job moves: its host is too dear
 inline constexpr std::string_view k_for_priority = "preempted";   // why a job moves: a more urgent one waits
@@ -471,6 +475,8 @@ struct Record {  // a line of the job's history
   Epoch epoch;       // 0 = none
   HostName host;     // may be empty
 };
+inline constexpr std::string_view k_row_starting = "starting", k_row_running = "running", k_row_succeeded = "succeeded",
+                                  k_row_failed = "failed";  // states of a row
 // The row of `job show`'s attempts to insert or update.
 struct AttemptRow {
   Attempt attempt;

@@ -180,7 +180,7 @@ void Stepper::after_end(const Attempt& attempt) {
 void Stepper::collect(const Attempt& attempt, const End& end, const std::string& moving) {
   if (attempt.all(Part::collected)) return finish(attempt, end, moving);
   explain("collecting", "fetching the last checkpoint and output from " + attempt.where());
-  if (attempt.started_at) row(attempt, "running", "", &end);  // it costs nothing any more
+  if (attempt.started_at) row(attempt, std::string(k_row_running), "", &end);  // it costs nothing any more
   s().phase = Collecting{attempt, end, moving};
 }
 
@@ -244,7 +244,10 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent || moving == k_for_tasks);
   const bool succeeded = end.success() && !s().policy.endless && moving != k_for_tasks;
   const bool cancelled = s().cancel.has_value() && !succeeded;
-  const std::string row_state = succeeded ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
+  const std::string row_state = succeeded            ? std::string(k_row_succeeded)
+                                : cancelled || moved ? "stopped"
+                                : lost               ? "lost"
+                                                     : std::string(k_row_failed);
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
   if (succeeded) {
     // The last step of a bag: the job ends as its tasks did.
@@ -264,7 +267,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   } else if (s().policy.endless && is_own(end)) {
     serve_again(attempt, end);
   } else if (listed(s().policy.restart_on)) {
-    wait("restart_requested", in_words(end) + " asks for a restart (recovery.on_exit.restart)");
+    wait(std::string(k_restart_requested), in_words(end) + " asks for a restart (recovery.on_exit.restart)");
   } else if (end.kind == EndKind::oom) {
     done(JobState::failed, std::nullopt, "oom", in_words(end) + "; ask for more with resources.memory");
   } else if (end.kind == EndKind::hung) {

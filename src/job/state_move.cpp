@@ -88,8 +88,8 @@ void Stepper::operator()(const MoveBlocked& event) {
   running->move.reset();
   std::string text = attempt->lead().host.value +
                      " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
-  if (s().reason_text != text) record("move_blocked", text, event.epoch, attempt->lead().host);
-  explain("move_blocked", std::move(text));
+  if (s().reason_text != text) record(std::string(k_move_blocked), text, event.epoch, attempt->lead().host);
+  explain(std::string(k_move_blocked), std::move(text));
 }
 
 void Stepper::operator()(const MoveWithdrawn& event) {
@@ -97,7 +97,7 @@ void Stepper::operator()(const MoveWithdrawn& event) {
   if (Waiting* waiting = phase<Waiting>()) return void(waiting->backoff = Duration::zero());
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
-  if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
+  if (attempt == nullptr || running == nullptr || (!running->move && s().reason != k_move_blocked)) return;
   const std::string why = running->move ? running->move->why : "drained";
   running->move.reset();
   record("move_withdrawn", staying(attempt->lead().host, why), event.epoch, attempt->lead().host);

@@ -114,14 +114,14 @@ void Stepper::operator()(const Placed& event) {
              event.reason,
          attempt.epoch, attempt.lead().host);
   explain("starting", "starting on " + attempt.where());
-  row(attempt, "starting", "");
-  state.phase = Launching{std::move(attempt), at_, "send", at_};
+  row(attempt, std::string(k_row_starting), "");
+  state.phase = Launching{std::move(attempt), at_, std::string(k_sending), at_};
 }
 
 void Stepper::operator()(const NotPlaced& event) {
   Waiting* waiting = phase<Waiting>();
   if (waiting == nullptr) return;
-  const std::string why = event.held ? "held" : event.could_ever_fit ? "waiting_for_provider" : "no_provider_fits";
+  const std::string why = event.held ? "held" : event.could_ever_fit ? std::string(k_waits_for_provider) : "no_provider_fits";
   if (s().reason_text != event.summary) record(why, event.summary);
   explain(why, event.summary);
   *waiting = Waiting{k_place_retry, why, event.summary};
@@ -159,7 +159,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   record("launch_failed", event.detail, event.epoch, host);
   if (event.damaged) leave_damaged(*attempt);
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
-  row(*attempt, "failed", "not_started", &end);
+  row(*attempt, std::string(k_row_failed), "not_started", &end);
   clean_up(Attempt{*attempt});
   // Twice more: a disk that could not be read once may be read the next time.
   if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
@@ -215,7 +215,7 @@ void Stepper::operator()(const LaunchAccepted& event) {
   Launching* launching = phase<Launching>();
   if (member == nullptr || launching == nullptr || member->part >= Part::promised) return;
   member->part = Part::promised;
-  const bool first_word = launching->doing == "send";
+  const bool first_word = launching->doing == k_sending;
   record("accepted", member->host.value + " accepted the attempt" + (first_word ? took(*launching, at_) : ""),
          event.epoch, member->host);
   if (first_word) launching->doing.clear();
@@ -257,7 +257,7 @@ void Stepper::operator()(const PayloadStarted& event) {
              format_duration(between(launching->placed_at, at_)) + " after placement" + took(*launching, at_),
          event.epoch, attempt->lead().host);
   explain("running", "running on " + attempt->where());
-  row(*attempt, "running", "");
+  row(*attempt, std::string(k_row_running), "");
   s().phase = Running{Attempt{*attempt}, {}};
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/variant.hpp"
 
+#include "base/names.hpp"
 #include "job/spec.hpp"
 
 namespace gridctl::job {
 
+namespace {
+constexpr Names<Vendor, Vendor::intel> k_kind_names{"cuda", "rocm", "xpu"};
+}  // namespace
+
 std::optional<Vendor> vendor_of_variant(std::string_view kind) {
-  if (kind == "cuda") return Vendor::nvidia;
-  if (kind == "rocm") return Vendor::amd;
-  if (kind == "xpu") return Vendor::intel;
-  return std::nullopt;
+  return k_kind_names.find(kind);
 }
 
 const Variant* variant_for(const Spec& spec, std::optional<Vendor> vendor) {

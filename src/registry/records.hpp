@@ -64,9 +64,10 @@ struct Job : JobRow {
   double cost = 0;  // USD so far
 };
 
+inline constexpr std::string_view k_workdir_role = "workdir", k_mount_role = "mount", k_image_role = "image";
 // An input of a job, stored as a tree when it was submitted, so that every attempt runs the same code.
 struct Input {
-  std::string role;    // "workdir", "mount", "image"
+  std::string role;    // k_workdir_role, k_mount_role, k_image_role, or job::k_tasks_role
   std::string target;  // of a mount
   Digest root;         // its manifest lies in the chunk store
   std::uint64_t bytes = 0;

@@ -261,10 +261,10 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   if (!c.gpus.empty()) return true;
   const std::string text = "it has " + all_gpus_text(*c.host) + ", wanted " + join(wanted, " or ");
   if (enough && !unhealthy.empty()) return c.reject("unhealthy", unhealthy, true);
-  if (enough) return c.reject("busy", "its GPUs are in use: " + text, true);
+  if (enough) return c.reject(std::string(k_busy), "its GPUs are in use: " + text, true);
   if (some) return c.reject("gpu_count", text);
   if (!not_named.empty()) return c.reject("unverified", not_named);
-  return c.reject(memory_short ? "gpu_memory" : "gpu", text);
+  return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
 // The first of the job's variants that fits there; of the reasons against, one that waiting may cure.
@@ -300,12 +300,12 @@ bool free_now(Candidate& c, const job::Resources& want) {
   const double cpus = host.cpus_free.value_or(host.inventory->cpus);
   const std::uint64_t memory = host.memory_free.value_or(host.inventory->memory_bytes);
   if (thousandths(cpus) < thousandths(c.placement.cpus))
-    return c.reject("busy",
+    return c.reject(std::string(k_busy),
                     short_number(cpus) + " of its " + short_number(host.inventory->cpus) + " CPUs are free, wanted " +
                         short_number(c.placement.cpus),
                     true);
   if (memory < want.memory_bytes)
-    return c.reject("busy", format_size(memory) + " of its memory is free, wanted " + format_size(want.memory_bytes),
+    return c.reject(std::string(k_busy), format_size(memory) + " of its memory is free, wanted " + format_size(want.memory_bytes),
                     true);
   return true;
 }

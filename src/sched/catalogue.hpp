@@ -25,6 +25,7 @@ struct Band {
 enum class Confirmed : std::uint8_t { yes, derived, unconfirmed };
 
 // Rates are of dense matrices in TFLOPS (1e12 operations a second), bandwidths in 1e9 bytes a second.
+inline constexpr std::string_view k_geforce_family = "nv_geforce";
 struct GpuModel {
   Vendor vendor = Vendor::nvidia;
   std::string key;  // "H100 SXM5 80GB": unique in the catalogue

@@ -8,6 +8,7 @@
 
 #include "base/formatted.hpp"
 #include "base/names.hpp"
+#include "base/text.hpp"
 #include "sched/country_table.hpp"
 
 namespace gridctl::sched {
@@ -90,7 +91,7 @@ std::optional<std::string> country_of(std::string_view region) {
   if (region.size() > 2 && region[2] != '-' && region[2] != '_') return std::nullopt;
   std::string code;
   for (const char c : region.substr(0, 2)) code += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  if (code == "UK") code = "GB";
+  if (is_one_of(code, {"UK"})) code = "GB";
   if (!is_known(code)) return std::nullopt;
   return code;
 }

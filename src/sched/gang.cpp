@@ -19,6 +19,7 @@
 namespace gridctl::sched {
 
 namespace {
+constexpr std::string_view k_mixed = "mixed";  // GPUs of several models, or of several vendors
 // The reason for which two hosts may not be members of one gang.
 enum class Apart : std::uint8_t {
   measured,  // a link that was measured and is too slow or too long
@@ -80,7 +81,7 @@ std::vector<Group> by_vendor(const std::vector<const Candidate*>& fitting, bool 
   std::map<int, Group> groups;
   for (const Candidate* one : fitting) {
     const int vendor = mixed || one->gpus.empty() ? -1 : static_cast<int>(one->gpus.front()->vendor);
-    groups[vendor].kind = "mixed";
+    groups[vendor].kind = k_mixed;
     groups[vendor].candidates.push_back(*one);
   }
   std::vector<Group> out;
@@ -203,7 +204,7 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
   for (const Placement& member : plan.members) names.push_back(member.host.value);
   std::ranges::sort(names);
   if (pool.apart == Apart::unproven) plan.pool = island_name(names);
-  plan.gpus = group.kind == "mixed" ? "mixed"
+  plan.gpus = group.kind == k_mixed ? std::string(k_mixed)
               : first.gpus.empty()  ? first.host->inventory->cpu_model
                                     : gpus_text(first.gpus);
   std::ranges::sort(plan.members, {}, &Placement::host);
@@ -424,7 +425,7 @@ std::string describe(const GangPlan& plan) {
   for (const Placement& member : plan.members) names.push_back(member.host.value);
   std::string text = std::to_string(names.size()) + (names.size() == 1 ? " host of " : " hosts of ") + plan.pool +
                      ": " + join(names, ", ");
-  if (!plan.gpus.empty()) text += "; " + (plan.gpus == "mixed" ? std::string("of any kind") : "each " + plan.gpus);
+  if (!plan.gpus.empty()) text += "; " + (plan.gpus == k_mixed ? std::string("of any kind") : "each " + plan.gpus);
   return text + "; " + price_text(plan.group.price_per_hour) + " together";
 }
 

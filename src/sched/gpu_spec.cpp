@@ -106,7 +106,7 @@ std::string meant_by(std::string_view name) {
   const std::size_t digits = name.find_first_not_of("0123456789");
   if (digits == 0 || digits == std::string_view::npos) return {};
   const std::string number(name.substr(0, digits)), unit = lower(name.substr(digits));
-  if (unit == "g" || unit == "gi") return number + "GB..:1";
+  if (is_one_of(unit, {"g", "gi"})) return number + "GB..:1";
   return unit == "x" ? number : "";
 }
 

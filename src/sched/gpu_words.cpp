@@ -15,7 +15,7 @@ std::optional<double> gigabytes(std::string_view word) {
   std::size_t digits = 0;
   while (digits < word.size() && digits < 4 && is_digit(word[digits])) ++digits;
   const std::string_view unit = word.substr(digits);
-  if (digits == 0 || (unit != "gb" && unit != "g" && unit != "gib")) return std::nullopt;
+  if (digits == 0 || !is_one_of(unit, {"gb", "g", "gib"})) return std::nullopt;
   return std::stod(std::string(word.substr(0, digits)));
 }
 
@@ -30,7 +30,7 @@ std::vector<std::string> words_of(std::string_view name, std::size_t max) {
   }
   if (words.back().empty()) words.pop_back();
   for (std::size_t i = 1; i < words.size(); ++i) {  // "16 GB" is one word
-    if (words[i] != "gb" || !std::all_of(words[i - 1].begin(), words[i - 1].end(), is_digit)) continue;
+    if (!is_one_of(words[i], {"gb"}) || !std::all_of(words[i - 1].begin(), words[i - 1].end(), is_digit)) continue;
     words[i - 1] += words[i];
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
   }

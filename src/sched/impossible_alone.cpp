@@ -9,6 +9,7 @@
 #include "sched/gpu_match.hpp"
 #include "sched/impossible.hpp"
 #include "sched/physics.hpp"
+#include "sched/place.hpp"
 
 namespace gridctl::sched {
 
@@ -126,7 +127,7 @@ Finding memory_of_request(const job::GpuRequest& request) {
       any ? "no GPU has " + bytes_text(wanted) + " of memory: the largest known, " + largest->key + ", has "
           : join(request.names, ",") + " has at most ";
   Impossible no{
-      "gpu_memory", who + bytes_text(most) + (any ? "" : " of memory, " + bytes_text(wanted) + " wanted"), {}};
+      std::string(k_gpu_memory), who + bytes_text(most) + (any ? "" : " of memory, " + bytes_text(wanted) + " wanted"), {}};
   no.instead.push_back(split_over(wanted, most, any ? largest->key : join(request.names, ",")));
   if (const GpuModel* other = large_enough(wanted); other != nullptr && !any)
     no.instead.push_back("another GPU: " + other->key + " has " + bytes_text(other->memory_gb * 1e9));
@@ -232,7 +233,7 @@ Finding impossible_alone(const job::Spec& spec, const Coupling& coupling) {
 Finding impossible(const job::Spec& spec, const Coupling& coupling, const std::vector<HostFacts>& hosts,
                    std::span<const PairLink> links) {
   Finding no = impossible_alone(spec, coupling);
-  if (no && no->code == "gpu_memory" && is_held(spec, hosts)) no.reset();
+  if (no && no->code == k_gpu_memory && is_held(spec, hosts)) no.reset();
   return no ? no : impossible_here(spec, coupling, hosts, links);
 }
 

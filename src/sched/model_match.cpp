@@ -28,6 +28,7 @@ constexpr std::array k_noise{"nvidia",   "geforce", "tesla",       "amd",       
                              "edition",  "server",  "workstation", "corporation", "accelerator", "oam",    "mcm",
                              "ac",       "mba",     "hbm2",        "hbm2e",       "hbm3",        "hbm3e",  "laptop",
                              "notebook", "mobile",  "with",        "design"};
+constexpr std::string_view k_usual_form = "pcie";  // of a model whose name says none
 constexpr std::array k_forms{"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "nvl"};
 // Boards of two dies that show themselves as two devices, each with half the row's figures.
 constexpr std::array k_two_dies{"Instinct MI250X", "Instinct MI250"};
@@ -48,7 +49,7 @@ Name name_of(std::string_view text) {
   const std::vector<std::string> words = words_of(text, k_product_max);
   name.laptop = max_q || contains(words, "laptop") || contains(words, "notebook") || contains(words, "mobile");
   for (const std::string& word : words) {
-    if (max_q && (word == "max" || word == "q")) continue;
+    if (max_q && is_one_of(word, {"max", "q"})) continue;
     if (contains(k_forms, word)) name.form = word;
     else if (const auto size = gigabytes(word)) name.size_gb = name.size_gb ? name.size_gb : size;
     else if (!contains(k_noise, word)) name.core.push_back(word);
@@ -108,7 +109,7 @@ enum class Fit { no, words, sure };  // the words allow it; name and form say it
 
 Fit fit_of(const Name& row, const Name& name) {
   if (!(row == name)) return Fit::no;
-  if (row.form.empty()) return name.form.empty() || name.form == "pcie" ? Fit::sure : Fit::no;
+  if (row.form.empty()) return name.form.empty() || name.form == k_usual_form ? Fit::sure : Fit::no;
   if (name.form.empty()) return Fit::words;
   return row.form.starts_with(name.form) || name.form.starts_with(row.form) ? Fit::sure : Fit::no;
 }
@@ -123,11 +124,11 @@ void take_mig_shares(ModelMatch& match, std::string_view profile) {
     if (digits == 0 || digits == std::string::npos || digits > 2) continue;
     const int value = std::stoi(part.substr(0, digits));
     const std::string unit = part.substr(digits);
-    if (unit == "c") compute = value;
-    if (unit == "g") slices = value;
-    if (unit == "gb") match.memory_share = std::min(1.0, value / match.model->memory_gb);
+    if (is_one_of(unit, {"c"})) compute = value;
+    if (is_one_of(unit, {"g"})) slices = value;
+    if (is_one_of(unit, {"gb"})) match.memory_share = std::min(1.0, value / match.model->memory_gb);
   }
-  const int whole = match.model->key == "A30" ? k_mig_slices_a30 : k_mig_slices;
+  const int whole = is_one_of(match.model->key, {"A30"}) ? k_mig_slices_a30 : k_mig_slices;
   const int used = compute != 0 ? compute : slices;
   if (used > 0) match.compute_share = std::min(1.0, static_cast<double>(used) / whole);
 }
@@ -227,7 +228,7 @@ Objections objections(const GpuModel& model, const Name& name, const GpuClues& c
   object_to_memory(out, model, name, clues);
   object_to_units(out, model, clues);
   object_to_device(out, model, clues);
-  const bool board = model.family == "nv_geforce";
+  const bool board = model.family == k_geforce_family;
   if (board && clues.default_watts && model.tdp_watts && *clues.default_watts < *model.tdp_watts * k_laptop_power)
     out.doubt = "it is delivered with less power than a board of " + model.key + ": a laptop part?";
   return out;

@@ -105,7 +105,7 @@ struct Considered {
 
   void add(Candidate c) {
     if (!c.rejection) fitting.push_back({c.rank, c.host, !c.avoided.empty(), c.placement.late});
-    else if (c.rejection->code == "busy" && !c.avoided.empty()) avoided_busy.push_back(*std::move(c.rejection));
+    else if (c.rejection->code == k_busy && !c.avoided.empty()) avoided_busy.push_back(*std::move(c.rejection));
     else rejections.push_back(*std::move(c.rejection));
   }
 };
@@ -149,7 +149,7 @@ void in_shares(std::size_t shares, std::size_t count,
 // Splits off avoided hosts, unless they are all there is.
 void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
   const bool others = std::ranges::any_of(fitting, [](const Contender& one) { return !one.avoided; });
-  const bool worth_waiting = std::ranges::any_of(rejections, [](const Rejection& r) { return r.code == "busy"; });
+  const bool worth_waiting = std::ranges::any_of(rejections, [](const Rejection& r) { return r.code == k_busy; });
   if (!others && !worth_waiting) return;
   for (const Contender& one : fitting) {
     if (!one.avoided) continue;

@@ -191,7 +191,7 @@ Result<Order> Order::parse(std::string_view text) {
                             (near.empty() ? "" : "; did you mean " + near + "?"),
                         "man gridctl-query");
     }
-    if (key.field->name == "label.KEY") key.label = name.substr(6);
+    if (key.field->name == k_label_field) key.label = name.substr(6);
     if (order.keys_.size() == k_order_keys_max) return make_error(Code::usage, "ordered by more than 16 fields");
     order.keys_.push_back(std::move(key));
   }

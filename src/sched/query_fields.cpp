@@ -103,7 +103,7 @@ constexpr Field k_fields[] = {
      FieldSource::host, nullptr, [](const Subject& h, Texts& out) { add(out, h.state); }},
     {"rentable", "", Unit::flag, "it takes new jobs: not drained, and it answers or was not asked yet", true,
      FieldSource::host,
-     [](const Subject& h) { return MaybeNumber{h.state == "answering" || h.state == "unknown" ? 1.0 : 0.0}; }},
+     [](const Subject& h) { return MaybeNumber{is_one_of(h.state, {"answering", "unknown"}) ? 1.0 : 0.0}; }},
     {"region", "geolocation country", Unit::region, "as registered; DE is de and DE-BY", false, FieldSource::host,
      nullptr, [](const Subject& h, Texts& out) { add(out, h.region); }},
     {"site", "", Unit::text, "as registered", false, FieldSource::host, nullptr,
@@ -118,7 +118,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return MaybeNumber{h.price_per_hour}; }},
     {"gpu_price", "dph_per_gpu", Unit::usd, "price by number of GPUs", false, FieldSource::host,
      [](const Subject& h) { return per_gpu(h, h.price_per_hour); }},
-    {"label.KEY", "", Unit::text, "the label KEY, as registered", false, FieldSource::host},
+    {k_label_field, "", Unit::text, "the label KEY, as registered", false, FieldSource::host},
     // --- GPUs
     {"gpu", "", Unit::gpu_spec, "dstack's notation, vendor:names:memory:count, each part optional", false,
      FieldSource::host},
@@ -284,7 +284,7 @@ const Field* find_field(std::string_view name) {
   const std::string low = lower(name);
   const bool is_label = low.starts_with("label.") && low.size() > 6;
   for (const Field& field : k_fields)
-    if (is_label ? field.name == "label.KEY" : field.name == low || has_alias(field, low)) return &field;
+    if (is_label ? field.name == k_label_field : field.name == low || has_alias(field, low)) return &field;
   return nullptr;
 }
 

@@ -70,7 +70,8 @@ struct Field {
   void (*texts)(const Subject&, std::vector<std::string_view>&) = nullptr;  // adds what is known
 };
 
-// In the order of the manual. "label.KEY" is one of them.
+inline constexpr std::string_view k_label_field = "label.KEY";  // any label; the word itself is never one
+// In the order of the manual. k_label_field is one of them.
 [[nodiscard]] std::span<const Field> query_fields();
 // By name or alias, letters of either case; nullptr when there is none.
 [[nodiscard]] const Field* find_field(std::string_view name);

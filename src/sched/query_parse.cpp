@@ -124,7 +124,7 @@ std::string normal_value(const Field& field, std::string_view text) {
     return name;
   }
   std::string value = normal_text(text);
-  if (field.name == "cpu_arch") value = value == "amd64" ? "x86 64" : value == "arm64" ? "aarch64" : value;
+  if (is_one_of(field.name, {"cpu_arch"})) value = is_one_of(value, {"amd64"}) ? "x86 64" : is_one_of(value, {"arm64"}) ? "aarch64" : value;
   return value;
 }
 
@@ -232,7 +232,7 @@ class Parser {
       return read_gpu(term, word, word_at);
     }
     if (term.field == nullptr) return unknown_field(word, word_at);
-    if (term.field->name == "label.KEY") term.label = word.substr(6);
+    if (term.field->name == k_label_field) term.label = word.substr(6);
     const Unit unit = term.field->unit;
     if (!has_op && unit != Unit::flag)
       return error(op_at, "after '" + word + "' one of = != < <= > >= in notin must follow");
@@ -295,7 +295,7 @@ class Parser {
   Result<void> add_value(Term& term, std::string_view text, std::size_t at) const {
     const Field& field = *term.field;
     if (trim(text).empty()) return error(at, "expected a value here");
-    if (lower(trim(text)) == "any" && term.op == Term::Op::equal) {
+    if (is_one_of(lower(trim(text)), {"any"}) && term.op == Term::Op::equal) {
       term.always = true;
       return {};
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "job/rank_start.hpp"
 #include "sched/shell_words.hpp"
 
@@ -18,9 +19,9 @@ bool is_starter(const ShellCommand& command) {
   const auto has = [&](const char* word) {
     return std::ranges::find(command.arguments, word) != command.arguments.end();
   };
-  if (command.program == "accelerate" || command.program == "accelerate.commands.launch")
-    return command.program != "accelerate" || has("launch");
-  return (command.program == "ray" || command.program == "ray.scripts.scripts") && has("start");
+  if (is_one_of(command.program, {"accelerate.commands.launch"})) return true;
+  if (is_one_of(command.program, {"accelerate"})) return has("launch");
+  return is_one_of(command.program, {"ray", "ray.scripts.scripts"}) && has("start");
 }
 
 // The programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.

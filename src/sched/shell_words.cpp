@@ -96,10 +96,9 @@ bool is_assignment(std::string_view word) {
 std::string base_name(std::string_view word) { return std::string(word.substr(word.find_last_of('/') + 1)); }
 
 bool is_interpreter(std::string_view program) {
-  return program.starts_with("python") || program == "pypy3" || program == "ipython" || program == "Rscript" ||
-         program == "julia";
+  return program.starts_with("python") || is_one_of(program, {"pypy3", "ipython", "Rscript", "julia"});
 }
-bool is_shell(std::string_view program) { return program == "sh" || program == "bash" || program == "zsh"; }
+bool is_shell(std::string_view program) { return is_one_of(program, {"sh", "bash", "zsh"}); }
 
 void take_variables(Words& words, ShellCommand& into) {
   std::size_t count = 0;
@@ -131,7 +130,7 @@ bool unwrap(Words& words) {
     drop_options(words);
     return true;
   }
-  const bool runs = words.size() > 2 && words[1] == "run" && std::ranges::find(k_runners, first) != k_runners.end();
+  const bool runs = words.size() > 2 && is_one_of(words[1], {"run"}) && std::ranges::find(k_runners, first) != k_runners.end();
   if (!runs) return false;
   drop(words, 2);
   drop_options(words);
@@ -141,9 +140,9 @@ bool unwrap(Words& words) {
 // Reads "python -u -m MODULE …" or "python SCRIPT …".
 void enter_interpreter(Words& words) {
   std::size_t at = 1;
-  while (at < words.size() && words[at].starts_with('-') && words[at] != "-m" && words[at] != "-c") ++at;
-  if (at < words.size() && words[at] == "-m") ++at;
-  else if (at < words.size() && words[at] == "-c") at = words.size();  // the text of a program says nothing by words
+  while (at < words.size() && words[at].starts_with('-') && !is_one_of(words[at], {"-m", "-c"})) ++at;
+  if (at < words.size() && is_one_of(words[at], {"-m"})) ++at;
+  else if (at < words.size() && is_one_of(words[at], {"-c"})) at = words.size();  // the text of a program says nothing by words
   if (at < words.size()) drop(words, at);
 }
 
@@ -153,7 +152,7 @@ void add_command(Words words, bool may_enter, std::vector<ShellCommand>& into) {
   ShellCommand command;
   do take_variables(words, command);
   while (unwrap(words));
-  if (!words.empty() && words[0] == "export") {
+  if (!words.empty() && is_one_of(words[0], {"export"})) {
     drop(words, 1);
     take_variables(words, command);
   }

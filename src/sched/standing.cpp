@@ -48,8 +48,8 @@ class Judge {
   }
 
  private:
-  void change(const std::string& unit, std::string kind, const std::string& code, const std::string& text) {
-    verdict_.changes.push_back({unit, std::move(kind), code, text});
+  void change(const std::string& unit, std::string_view kind, const std::string& code, const std::string& text) {
+    verdict_.changes.push_back({unit, std::string(kind), code, text});
   }
 
   // A lasting note is told when it begins.
@@ -114,7 +114,7 @@ class Judge {
     standing.since = standing.struck_at = look_.now;
     standing.until = until;
     standing.strikes = strikes;
-    change(unit, "quarantined", sign.code, sign.text);
+    change(unit, unit_state_name(UnitState::quarantined), sign.code, sign.text);
   }
 
   void improve(const std::string& unit, UnitStanding& standing) {
@@ -159,7 +159,7 @@ UnitState HostStanding::state_of(const std::string& unit) const {
 }
 
 bool is_gpu_failure(const Change& change) {
-  return change.kind == "quarantined" && !change.unit.empty() && !change.code.starts_with("driver_") &&
+  return change.kind == unit_state_name(UnitState::quarantined) && !change.unit.empty() && !change.code.starts_with("driver_") &&
          !change.code.starts_with("leftover_");
 }
 

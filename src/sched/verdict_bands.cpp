@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "base/text.hpp"
 #include "sched/verdict.hpp"
 
 namespace gridctl::sched {
@@ -57,8 +58,8 @@ double low_of_our_kernels(const GpuModel* model, Metric metric, double low) {
 // told us.
 double portable_part(const GpuModel* model) {
   if (model == nullptr) return 0.5;
-  if (model->isa == "sm_90") return 0.5;
-  if (model->isa == "sm_100" || model->isa == "sm_103") return 0.1;
+  if (is_one_of(model->isa, {"sm_90"})) return 0.5;
+  if (is_one_of(model->isa, {"sm_100", "sm_103"})) return 0.1;
   return 0.6;
 }
 
@@ -66,7 +67,7 @@ Band gemm_band(const GpuModel* model, Metric metric, Tool tool, std::string_view
   Band band = model != nullptr && model->gemm_band ? *model->gemm_band : k_gemm_untold;
   if (tool == Tool::gridctl_cuda) band.low = low_of_our_kernels(model, metric, band.low * portable_part(model));
   if (tool == Tool::gridctl_opencl) band.low *= 0.15;  // a plain tiled kernel
-  if (metric == Metric::gemm8 && family == "nv_geforce") band.high *= k_short_accumulator;
+  if (metric == Metric::gemm8 && family == k_geforce_family) band.high *= k_short_accumulator;
   return band;
 }
 

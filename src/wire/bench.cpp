@@ -54,9 +54,9 @@ std::string BenchStage::text(const std::string& name) const {
 
 std::string encode(const BenchStage& m) { return write_record(m); }
 std::string encode(const BenchDevices& m) { return write_record(m); }
-std::string encode(const BenchBegin& m) { return encode_request("bench-begin", m); }
-std::string encode(const BenchSeed& m) { return encode_request("bench-seed", m); }
-std::string encode(const BenchHost& m) { return encode_request("bench-host", m); }
+std::string encode(const BenchBegin& m) { return encode_request(k_bench_begin, m); }
+std::string encode(const BenchSeed& m) { return encode_request(k_bench_seed, m); }
+std::string encode(const BenchHost& m) { return encode_request(k_bench_host, m); }
 
 Result<BenchStage> parse_bench_stage(std::string_view text) {
   return parse_message<BenchStage>(text, "a stage of a test");
@@ -64,8 +64,8 @@ Result<BenchStage> parse_bench_stage(std::string_view text) {
 Result<BenchDevices> parse_bench_devices(std::string_view text) {
   return parse_message<BenchDevices>(text, "a list of devices");
 }
-Result<BenchBegin> parse_bench_begin(std::string_view text) { return parse_request<BenchBegin>(text, "bench-begin"); }
-Result<BenchSeed> parse_bench_seed(std::string_view text) { return parse_request<BenchSeed>(text, "bench-seed"); }
-Result<BenchHost> parse_bench_host(std::string_view text) { return parse_request<BenchHost>(text, "bench-host"); }
+Result<BenchBegin> parse_bench_begin(std::string_view text) { return parse_request<BenchBegin>(text, k_bench_begin); }
+Result<BenchSeed> parse_bench_seed(std::string_view text) { return parse_request<BenchSeed>(text, k_bench_seed); }
+Result<BenchHost> parse_bench_host(std::string_view text) { return parse_request<BenchHost>(text, k_bench_host); }
 
 }  // namespace gridctl::wire

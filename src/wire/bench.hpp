@@ -31,6 +31,8 @@ struct BenchStage {
   [[nodiscard]] std::string text(const std::string& name) const;
 };
 
+inline constexpr std::string_view k_bench_list = "bench-list", k_bench_begin = "bench-begin",
+                                  k_bench_seed = "bench-seed", k_bench_host = "bench-host";
 // op "bench-list": what the drivers' libraries show. texts "cuda" and "opencl" of `problems` say why one shows nothing.
 struct BenchDevices {
   std::vector<BenchStage> devices;  // facts of each, in the driver's order per backend

@@ -24,6 +24,12 @@
 
 namespace gridctl::wire {
 
+// Operations of requests; the other headers have those of theirs.
+inline constexpr std::string_view k_hello_operation = "hello", k_probe_operation = "probe", k_log_operation = "log",
+                                  k_health_operation = "health", k_prepare_operation = "prepare",
+                                  k_stop_operation = "stop", k_clean_operation = "clean",
+                                  k_standby_operation = "standby", k_poll_operation = "poll";
+
 inline constexpr int k_version_min = 1, k_version_max = 1;
 inline constexpr std::size_t k_text_max = 64 * 1024;           // bytes of one string
 inline constexpr std::size_t k_script_max = 256 * 1024;        // bytes of `setup` or `run`

@@ -90,6 +90,9 @@ struct ReachReply {
   std::vector<Reached> targets;  // in the order of the request
 };
 
+inline constexpr std::string_view k_link_ping = "link_ping", k_link_sink = "link_sink", k_link_source = "link_source",
+                                  k_link_listen = "link_listen", k_link_connect = "link_connect",
+                                  k_link_reach = "link_reach";
 [[nodiscard]] std::string encode_ping(const PingMessage&);  // op "link_ping"
 [[nodiscard]] std::string encode_pong(const PingMessage&);  // its reply
 [[nodiscard]] std::string encode(const SinkRequest&);       // op "link_sink"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services: requests go on being answered whatever ends. The hosts' sshd forwards no ports."""
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -164,6 +165,7 @@ class Services(grid.Case):
         clients.tell("steady requests at a power cut")
         self.assertEqual(clients.failures, [], self.gateway_log(job))
         self.assertEqual(len(set(filter(None, self.providers_in(after)))), 3)
+        self.assertEqual((before["fault_tolerance"], after["fault_tolerance"]), (4, 4))
 
     def test_a_successor_begins_before_the_replica_is_lost(self):
         load = 8  # seconds
@@ -344,6 +346,53 @@ class Services(grid.Case):
         laptop.run("service", "stop", guarded.id, "--now")
         model = self.start("model", 1, service={"probe": {"path": "/probe", "post_data": {"model": "it's", "max_tokens": 1}}})
         self.assertEqual(self.show(model)["ready"], 1)
+
+    def test_a_command_says_whether_a_replica_is_ready(self):
+        """It runs inside the replica; what it prints when it fails is shown."""
+        probe = {"command": 'test "$PORT" = 8123; cat ready-file || exit 3', "every": "500ms"}
+        job = self.start("commanded", 1, ready=0, service={"probe": probe})
+        said = wait_until("what the command has printed", 60, lambda: next(
+            (one["detail"] for one in self.show(job)["replicas"] if "exit code 3" in one["detail"]), None),
+            lambda: f"{self.show(job)}\n{self.gateway_log(job)}")
+        self.assertIn("ready-file", said)
+        self.assertEqual(self.show(job)["ready"], 0)
+        laptop.run("job", "exec", job.id, "--", "touch", "ready-file")
+        self.wait_ready(job, 1)
+        with urllib.request.urlopen(self.url(job), timeout=30) as answer:
+            self.assertEqual(answer.status, 200)
+        laptop.run("job", "exec", job.id, "--", "rm", "ready-file")
+        self.wait_ready(job, 0)
+        self.assertEqual(len(job.attempts()), 1, "a replica that is not ready is not started anew at once")
+
+    def test_requests_stay_where_their_session_or_prompt_is(self):
+        def host_of(url, headers=(), data=None):
+            with urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers), data=data), timeout=30) as answer:
+                return answer.read().decode().split()[0], answer.headers["Set-Cookie"]
+
+        job = self.start("sticky", 3, service={"affinity": "session"})
+        url = self.url(job)
+        hosts = {name: {host_of(url, {"X-Session-Id": name})[0] for _ in range(5)} for name in map(str, range(20))}
+        self.assertEqual({len(seen) for seen in hosts.values()}, {1}, hosts)
+        self.assertEqual(len(set.union(*hosts.values())), 3, hosts)
+        first, cookie = host_of(url)
+        self.assertEqual({host_of(url, {"Cookie": cookie.split(";")[0]}) for _ in range(5)}, {(first, None)})
+        lost = next(one["provider"] for one in self.show(job)["replicas"] if one["provider"] == first)
+        self.grid.kill(int(lost[1:]))
+        after = {name: host_of(url, {"X-Session-Id": name})[0] for name in hosts}
+        self.assertNotIn(first, after.values())
+        self.assertEqual([name for name, seen in hosts.items() if seen != {first} and {after[name]} != seen], [],
+                         "those of other replicas have moved, too")
+        laptop.run("service", "stop", job.id, "--now")
+        prompts = self.start("prompts", 3, service={"affinity": "prefix"})
+        url = self.url(prompts) + "/v1/chat/completions"
+        talks = {}
+        for talk in range(20):
+            messages = [{"role": "system", "content": "be kind"}, {"role": "user", "content": f"question {talk}"}]
+            for _ in range(4):
+                talks.setdefault(talk, set()).add(host_of(url, data=json.dumps({"model": "m", "messages": messages}).encode())[0])
+                messages += [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "and?"}]
+        self.assertEqual({len(seen) for seen in talks.values()}, {1}, talks)
+        self.assertEqual(len(set.union(*talks.values())), 3, talks)
 
     def test_a_service_sleeps_until_somebody_asks(self):
         job = self.start("sleepy", "0..1", 1, service={"scale": {"down_after": "3s"}})

@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200 if good else 400, "")
         print(f"POST {self.path}", flush=True)
         time.sleep(DELAY)
-        return self.answer(200, f"{os.getpid()}\n")
+        return self.answer(200, f"{os.uname().nodename} {os.getpid()}\n")
 
     def log_message(self, *_):
         pass

@@ -73,7 +73,7 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, const std::se
   if (!inputs) return report(inputs.error(), "while reading what a bag brings along");
   std::optional<Digest> below;
   for (const registry::Input& input : *inputs)
-    if (input.role == "workdir") below = input.root;
+    if (input.role == registry::k_workdir_role) below = input.root;
   const bag::Progress now = bag.progress();
   const auto shape = [now, list = bag::to_text(bag.failed().list(), k_failed_named)](job::Spec& spec) {
     spec = job::at_level(std::move(spec), 0);

@@ -62,7 +62,7 @@ class PreemptionConcern : public Concern {
  private:
   [[nodiscard]] static bool waits_for_room(const TrackedJob& job) {
     const auto* waiting = job.in<job::Waiting>();
-    return waiting != nullptr && waiting->why == "waiting_for_provider" && !job.unsure;
+    return waiting != nullptr && waiting->why == job::k_waits_for_provider && !job.unsure;
   }
 
   // Somebody waits who is more urgent than somebody who is placed.

@@ -63,7 +63,7 @@ class StandbyConcern : public Concern {
     const auto* waiting = asking.in<job::Waiting>();
     const auto found = standby_.find(asking.id().value);
     if (waiting == nullptr || found == standby_.end()) return;
-    if (waiting->why == "restart_requested") return;  // the host was sound
+    if (waiting->why == job::k_restart_requested) return;  // the host was sound
     std::vector<const Ready*> ready;
     for (const Ready& one : found->second.ready)
       if (one.head == asking.state().start()) ready.push_back(&one);

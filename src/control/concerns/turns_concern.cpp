@@ -36,7 +36,7 @@ class TurnsConcern : public Concern {
     std::vector<const TrackedJob*> gangs;
     for (const TrackedJob* job : controls_.placement.queue()) {
       const auto* waiting = job->in<job::Waiting>();
-      const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == "waiting_for_provider";
+      const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == job::k_waits_for_provider;
       if (waits && !job->unsure && gangs.size() < k_planned_max) {
         gangs.push_back(job);
         basis.waiting.push_back(job->id());

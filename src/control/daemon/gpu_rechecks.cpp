@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "os/log.hpp"
 #include "os/random.hpp"
 
@@ -24,7 +25,7 @@ Duration drawn(Duration mean) {
 Duration recheck_period() {
   const auto said = os::environment("GRIDCTL_RECHECK");
   if (!said || said->empty()) return k_recheck_every;
-  if (*said == "off") return Duration::zero();
+  if (is_one_of(*said, {"off"})) return Duration::zero();
   const Result<Duration> period = parse_duration(*said);
   if (period) return std::max(*period, k_recheck_min);
   os::log(os::LogLevel::warn, "GRIDCTL_RECHECK is no duration: " + period.error().message);

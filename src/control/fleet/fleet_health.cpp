@@ -2,6 +2,7 @@
 // A look at every host's health, on the connection of its heartbeat.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "control/fleet/fleet.hpp"
 #include "os/log.hpp"
 
@@ -29,7 +30,7 @@ bool one_is_free_again(const sched::HostStanding& before, const sched::HostStand
 
 bool is_gone(const sched::UnitStanding& unit) {
   return unit.state == sched::UnitState::quarantined &&
-         (unit.code == "gpu_gone" || unit.code == "xid-79" || unit.code == "gpu_lost");
+         is_one_of(unit.code, {k_gpu_gone, "xid-79", "gpu_lost"});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string until_text(const sched::UnitStanding& unit, WallTime now) {
 Duration health_period() {
   const auto text = os::environment("GRIDCTL_HEALTH_EVERY");
   if (!text || text->empty()) return k_health_every;
-  if (*text == "off") return Duration::zero();
+  if (is_one_of(*text, {"off"})) return Duration::zero();
   const auto period = parse_duration(*text);
   return period ? std::clamp<Duration>(*period, k_health_every_min, k_health_every_max) : k_health_every;
 }
@@ -70,7 +70,7 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
       return Unfit{"it is not healthy: " + sanitize(sign.text), false};
   // A tool that hangs now would hang under the job too.
   for (const sched::Sign& sign : look.signs)
-    if (sign.code == "driver_hung" && concerns(sign.unit)) return Unfit{sanitize(sign.text), false};
+    if (sign.code == k_driver_hung && concerns(sign.unit)) return Unfit{sanitize(sign.text), false};
   for (const auto& [unit, who] : look.busy)
     if (concerns(unit)) return Unfit{"GPU " + unit + " is in use: " + sanitize(who), true};
   return std::nullopt;

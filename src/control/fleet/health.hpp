@@ -20,6 +20,9 @@
 
 namespace gridctl::control {
 
+// Codes of signs that others ask for.
+inline constexpr std::string_view k_driver_hung = "driver_hung", k_gpu_gone = "gpu_gone";
+
 // How often each host is asked. nvidia-smi -q takes a second of a core on a large host: once a minute is 2 %.
 inline constexpr Duration k_health_every = std::chrono::minutes{1};
 // Returns the default period, or the value of GRIDCTL_HEALTH_EVERY ("off": never).

@@ -3,13 +3,40 @@
 #include <algorithm>
 
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "control/fleet/health.hpp"
 
 namespace gridctl::control {
 namespace {
+using sched::Weight;
+// Kinds of lines in the kernel's log, as probe/health_log tells them.
+constexpr std::string_view k_xid = "xid";  // its number decides
+enum class Worse : std::uint8_t { never, fatal, often, on_a_gpu };  // the line says so; k_resets_bad; the device is one
+struct EventMeaning {
+  std::string_view kind;
+  bool of_gpu = false;  // of the GPU, if it is known; else of the host
+  Weight weight = Weight::note;
+  Worse worse_when = Worse::never;
+  std::string_view text;
+};
+constexpr EventMeaning k_events[] = {
+    {"sxid", false, Weight::note, Worse::fatal, "NVSwitch error"},
+    {"gpu_lost", true, Weight::grave, Worse::never, "the driver gave the GPU up"},
+    {"ras", true, Weight::bad, Worse::never, "uncorrectable error in the GPU"},
+    {"gpu_reset", true, Weight::note, Worse::often, "the GPU hung and was reset"},
+    {"gpu_hang", true, Weight::note, Worse::often, "the GPU hung and was reset"},
+    {"gpu_fault", true, Weight::note, Worse::never, "a program touched memory that is not its own"},
+    {"machine_check", false, Weight::bad, Worse::never, "hardware error"},
+    {"memory_error", false, Weight::bad, Worse::never, "hardware error"},
+    {"pcie_fatal", true, Weight::note, Worse::on_a_gpu, "error on the bus"},
+    {"fs_error", false, Weight::bad, Worse::never, "file system error"},
+    {"hung_task", false, Weight::note, Worse::never, "a program hangs in the kernel"},
+    {"oom", false, Weight::note, Worse::never, "out of memory"},
+};
+constexpr EventMeaning k_other_event{"", false, Weight::note, Worse::never, "disk error"};
+
 
 using sched::Sign;
-using sched::Weight;
 using wire::GpuHealth;
 using wire::KernelEvent;
 
@@ -81,9 +108,10 @@ class Reader {
 
   void read_hung() {
     for (const wire::HungTool& tool : report_.hung) {
-      const bool amd = tool.tool == "rocm-smi" || tool.tool == "amd-smi" || tool.tool == "rocminfo";
-      const Vendor vendor = amd ? Vendor::amd : tool.tool == "xpu-smi" ? Vendor::intel : Vendor::nvidia;
-      lasting(units_of(vendor), tool.in_kernel ? Weight::bad : Weight::doubt, "driver_hung",
+      const Vendor vendor = is_one_of(tool.tool, {"rocm-smi", "amd-smi", "rocminfo"}) ? Vendor::amd
+                            : is_one_of(tool.tool, {"xpu-smi"})                       ? Vendor::intel
+                                                                                      : Vendor::nvidia;
+      lasting(units_of(vendor), tool.in_kernel ? Weight::bad : Weight::doubt, std::string(k_driver_hung),
               "hung driver: " + tool.tool + (tool.in_kernel ? " is stuck in the kernel" : " does not answer"));
     }
   }
@@ -106,19 +134,19 @@ class Reader {
     for (const Gpu& gpu : inventory_.gpus)
       if (nvidia_told && gpu.vendor == Vendor::nvidia && !told.contains(gpu.uuid)) {
         look_.looked_at.insert(gpu.uuid);
-        lasting({gpu.uuid}, Weight::grave, "gpu_gone", "the driver no longer lists it");
+        lasting({gpu.uuid}, Weight::grave, std::string(k_gpu_gone), "the driver no longer lists it");
       }
   }
 
   void read_gpu(const GpuHealth& gpu, const std::vector<std::string>& units, bool nameless) {
     if (!gpu.problem.empty()) {
       if (nameless) lasting(units, Weight::doubt, "driver_broken", "the driver does not work: " + gpu.problem);
-      else lasting(units, Weight::grave, "gpu_gone", gpu.problem);
+      else lasting(units, Weight::grave, std::string(k_gpu_gone), gpu.problem);
       return;
     }
-    if (gpu.recovery == "reset" || gpu.recovery == "reboot")
+    if (is_one_of(gpu.recovery, {"reset", "reboot"}))
       lasting(units, Weight::grave, "gpu_needs_" + gpu.recovery, "the driver asks for a " + gpu.recovery);
-    if (gpu.recovery == "drain")
+    if (is_one_of(gpu.recovery, {"drain"}))
       lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take it out of use");
     if (gpu.remap_failed.value_or(false))
       lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU wants a mechanic");
@@ -185,33 +213,20 @@ class Reader {
       const std::string code = event.code > 0 ? event.kind + "-" + std::to_string(event.code) : event.kind;
       happened(units, weight, code, event.age_ms, text + said);
     };
-    if (event.kind == "xid") {
+    if (event.kind == k_xid) {
       const sched::XidMeaning meaning = sched::xid_meaning(event.code);
       const bool nothing = event.code == 154 && event.text.rfind("(None)") > event.text.rfind(" to ") &&
                            event.text.rfind("(None)") != std::string::npos;
-      happens(known_gpu ? gpu : units_of(Vendor::nvidia), nothing ? Weight::note : meaning.weight,
-              "Xid " + std::to_string(event.code) + ", " + std::string(meaning.text));
-    } else if (event.kind == "sxid") {
-      happens(host, event.text.find(", Fatal") != std::string::npos ? Weight::grave : Weight::note, "NVSwitch error");
-    } else if (event.kind == "gpu_lost") {
-      happens(unit, Weight::grave, "the driver gave the GPU up");
-    } else if (event.kind == "ras") {
-      happens(unit, Weight::bad, "uncorrectable error in the GPU");
-    } else if (event.kind == "gpu_reset" || event.kind == "gpu_hang") {
-      happens(unit, event.count >= k_resets_bad ? Weight::bad : Weight::note, "the GPU hung and was reset");
-    } else if (event.kind == "gpu_fault") {
-      happens(unit, Weight::note, "a program touched memory that is not its own");
-    } else if (event.kind == "machine_check" || event.kind == "memory_error") {
-      happens(host, Weight::bad, "hardware error");
-    } else if (event.kind == "pcie_fatal") {
-      happens(unit, known_gpu ? Weight::bad : Weight::note, "error on the bus");
-    } else if (event.kind == "fs_error") {
-      happens(host, Weight::bad, "file system error");
-    } else if (event.kind == "hung_task") {
-      happens(host, Weight::note, "a program hangs in the kernel");
-    } else {
-      happens(host, Weight::note, event.kind == "oom" ? "out of memory" : "disk error");
+      return happens(known_gpu ? gpu : units_of(Vendor::nvidia), nothing ? Weight::note : meaning.weight,
+                     "Xid " + std::to_string(event.code) + ", " + std::string(meaning.text));
     }
+    const auto known = std::ranges::find(k_events, event.kind, &EventMeaning::kind);
+    const EventMeaning meaning = known == std::end(k_events) ? k_other_event : *known;
+    Weight weight = meaning.weight;
+    if (meaning.worse_when == Worse::fatal && event.text.find(", Fatal") != std::string::npos) weight = Weight::grave;
+    if (meaning.worse_when == Worse::often && event.count >= k_resets_bad) weight = Weight::bad;
+    if (meaning.worse_when == Worse::on_a_gpu && known_gpu) weight = Weight::bad;
+    happens(meaning.of_gpu ? unit : host, weight, std::string(meaning.text));
   }
 
   void read_disk() {

@@ -47,8 +47,8 @@ Result<LeftBehind> leave_host(const registry::Provider& provider, const Paths& p
     answer += as_text(ByteView(piece).first(got));
   }
   const std::string_view word = trim(answer);
-  if (word == "gone") return LeftBehind{};
-  if (word == "busy") return LeftBehind{0, true};
+  if (is_one_of(word, {"gone"})) return LeftBehind{};
+  if (is_one_of(word, {"busy"})) return LeftBehind{0, true};
   std::uint64_t kib = 0;
   if (std::from_chars(word.data(), word.data() + word.size(), kib).ec != std::errc{})
     return make_error(Code::protocol_violation, "the host did not say what is left of ~/.gridctl");

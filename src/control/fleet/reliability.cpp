@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -124,18 +125,18 @@ void ReliabilityLog::on_step(const job::State& before, const job::Step& step) {
   const JobId& id = step.state.id;
   for (const job::AttemptRow& row : step.attempts) {
     const std::string key = attempt_key(id, row.attempt.epoch);
-    if (row.state == "starting") {
+    if (row.state == job::k_row_starting) {
       if (placed_.size() < k_placed_max) placed_[key] = clock_.boot();
       continue;
     }
     const auto placed = placed_.find(key);
     for (const job::Member& member : row.attempt.members) {
-      if (row.state != "running") {
+      if (row.state != job::k_row_running) {
         if (member.end && (member.end->kind == job::EndKind::vanished || member.end->kind == job::EndKind::disk_full)) {
           const std::string cause(job::end_kind_name(member.end->kind));
           broke(member.host, cause, "job " + id.value + " was broken there: " + cause);
         }
-        if (row.state == "succeeded") blame_former_hosts(step.state, member.host, true);
+        if (row.state == job::k_row_succeeded) blame_former_hosts(step.state, member.host, true);
         continue;
       }
       if (placed != placed_.end()) {
@@ -156,14 +157,14 @@ void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName&
   const Result<std::vector<registry::AttemptRecord>> attempts = registry_.attempts(state.id);
   if (!attempts) return report(attempts.error());
   std::set<std::string> blamed{good.value};  // where it failed too, it was not the host
-  const auto failed_itself = [](const std::string& reason) { return reason == "exited" || reason == "signalled"; };
+  const auto failed_itself = [](const std::string& reason) { return is_one_of(reason, {job::end_kind_name(job::EndKind::exited), job::end_kind_name(job::EndKind::signalled)}); };
   if (finished)
     for (const registry::AttemptRecord& former : *attempts)
-      if (former.provider == good && failed_itself(former.reason) && former.state == "failed") return;
+      if (former.provider == good && failed_itself(former.reason) && former.state == job::k_row_failed) return;
   int left = finished ? static_cast<int>(attempts->size()) : state.start_failures_in_row;
   for (auto former = attempts->rbegin(); former != attempts->rend() && left > 0; ++former) {
     const bool matches =
-        former->state == "failed" && (finished ? failed_itself(former->reason) : former->reason == "start_failed");
+        former->state == job::k_row_failed && (finished ? failed_itself(former->reason) : former->reason == job::end_kind_name(job::EndKind::start_failed));
     if (!matches) continue;
     --left;
     if (!blamed.insert(former->provider.value).second) continue;

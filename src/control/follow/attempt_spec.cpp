@@ -165,9 +165,9 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.engine = member.engine;
   if (!form.image_is_archive) out.image = form.image;
   for (const registry::Input& input : facts.inputs) {
-    if (input.role == "image" && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
-    if (input.role == (is_last_step ? std::string_view(job::k_tasks_role) : "workdir")) out.workdir = input.root;
-    if (input.role == "mount") out.mounts.push_back({input.root, input.target});
+    if (input.role == registry::k_image_role && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
+    if (input.role == (is_last_step ? std::string_view(job::k_tasks_role) : registry::k_workdir_role)) out.workdir = input.root;
+    if (input.role == registry::k_mount_role) out.mounts.push_back({input.root, input.target});
   }
   if (facts.restore) {
     out.restore = facts.restore->root;

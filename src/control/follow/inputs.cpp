@@ -99,16 +99,16 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     out.inputs.push_back(std::move(input));
     return {};
   };
-  if (!spec.workdir.empty()) TRY(add_directory(spec.workdir, true, "workdir", ""));
+  if (!spec.workdir.empty()) TRY(add_directory(spec.workdir, true, std::string(registry::k_workdir_role), ""));
   for (const job::Mount& mount : spec.file_mounts) {
     TRY_ASSIGN(const auto status, os::status_of(os::Path(mount.source)));
     const bool is_directory = status && status->kind == os::FileKind::directory;
-    TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
-                     : add_file(mount.source, name_in(mount), "mount", mount.target));
+    TRY(is_directory ? add_directory(mount.source, false, std::string(registry::k_mount_role), mount.target)
+                     : add_file(mount.source, name_in(mount), std::string(registry::k_mount_role), mount.target));
   }
-  if (spec.image_is_archive && spec.variants.empty()) TRY(add_file(spec.image, k_image_file, "image", ""));
+  if (spec.image_is_archive && spec.variants.empty()) TRY(add_file(spec.image, k_image_file, std::string(registry::k_image_role), ""));
   for (const job::Variant& variant : spec.variants)
-    if (variant.image_is_archive) TRY(add_file(variant.image, k_image_file, "image", variant.kind));
+    if (variant.image_is_archive) TRY(add_file(variant.image, k_image_file, std::string(registry::k_image_role), variant.kind));
   TRY(store.seal());
   return out;
 }
@@ -148,16 +148,16 @@ Result<std::vector<InputListing>> list_inputs(const job::Spec& spec) {
   std::vector<InputListing> all;
   const auto add = [&all](const std::string& role, const std::string& source,
                           const std::string& target) -> Result<void> {
-    TRY_ASSIGN(InputListing one, list_one(source, role == "workdir"));
+    TRY_ASSIGN(InputListing one, list_one(source, role == registry::k_workdir_role));
     one.role = role, one.source = source, one.target = target;
     all.push_back(std::move(one));
     return {};
   };
-  if (!spec.workdir.empty()) TRY(add("workdir", spec.workdir, ""));
-  for (const job::Mount& mount : spec.file_mounts) TRY(add("mount", mount.source, mount.target));
-  if (spec.image_is_archive && spec.variants.empty()) TRY(add("image", spec.image, ""));
+  if (!spec.workdir.empty()) TRY(add(std::string(registry::k_workdir_role), spec.workdir, ""));
+  for (const job::Mount& mount : spec.file_mounts) TRY(add(std::string(registry::k_mount_role), mount.source, mount.target));
+  if (spec.image_is_archive && spec.variants.empty()) TRY(add(std::string(registry::k_image_role), spec.image, ""));
   for (const job::Variant& variant : spec.variants)
-    if (variant.image_is_archive) TRY(add("image", variant.image, variant.kind));
+    if (variant.image_is_archive) TRY(add(std::string(registry::k_image_role), variant.image, variant.kind));
   return all;
 }
 

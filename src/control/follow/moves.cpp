@@ -23,7 +23,7 @@ std::string goes_to(const MoveFacts& facts) {
 bool may_move(const job::State& state, bool drained) {
   if (std::holds_alternative<job::Launching>(state.phase)) return drained;
   const auto* running = std::get_if<job::Running>(&state.phase);
-  return running != nullptr && (drained || running->move || state.reason == "move_blocked");
+  return running != nullptr && (drained || running->move || state.reason == job::k_move_blocked);
 }
 
 std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& facts, WallTime now) {
@@ -41,7 +41,7 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
   if (running == nullptr) return possible ? std::optional<job::Event>{leave(0, {})} : std::nullopt;
   if (!possible && !(running->move && facts.to_anywhere && !drained)) {
     const std::string summary = summary_of(facts);
-    const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
+    const bool told = state.reason == job::k_move_blocked && state.reason_text.ends_with(summary);
     return told ? std::nullopt : std::optional<job::Event>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return leave(facts.newest_there, facts.patience);

@@ -27,7 +27,7 @@ constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, o
 
 bool waits_for_room(const TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
-  return waiting != nullptr && waiting->why == "waiting_for_provider";
+  return waiting != nullptr && waiting->why == job::k_waits_for_provider;
 }
 
 }  // namespace
@@ -366,7 +366,7 @@ void Placement::wake_waiting(BootTime now) {
     const auto* waiting = job->in<job::Waiting>();
     const Wait& mine = wait(job->id());
     if (waiting == nullptr || mine.timer == nullptr) continue;
-    const bool for_room = waiting->why == "waiting_for_provider" || waiting->for_room;
+    const bool for_room = waiting->why == job::k_waits_for_provider || waiting->for_room;
     if (!for_room || mine.asked_at == capacity) continue;
     place(*job);
     all = world_.clock.boot() - now < k_wake_share;

@@ -22,7 +22,7 @@ constexpr Duration k_host_part = std::chrono::milliseconds{800}, k_host_part_qui
 constexpr int k_round_trips = 5;
 constexpr std::uint64_t k_driver_share = 1ull << 30;  // bytes in use on a GPU that nobody uses: a driver's, a screen's
 
-std::string backend_of(Vendor vendor) { return vendor == Vendor::nvidia ? "cuda" : "opencl"; }
+std::string backend_of(Vendor vendor) { return std::string(vendor == Vendor::nvidia ? k_cuda : k_opencl); }
 
 // "00000000:01:00.0" and "0000:01:00.0" are one address.
 std::string short_pci(const std::string& address) {
@@ -50,14 +50,14 @@ bool is_it(const Gpu& gpu, const wire::BenchStage& device) {
   if (device.text("backend") != backend_of(gpu.vendor)) return false;
   if (!device.text("uuid").empty() && bare_uuid(device.text("uuid")) == bare_uuid(gpu.uuid)) return true;
   if (!device.text("pci").empty() && !gpu.pci.empty()) return short_pci(device.text("pci")) == short_pci(gpu.pci);
-  return device.text("pci").empty() && device.text("uuid").empty() && device.text("kind") == "gpu" &&
+  return device.text("pci").empty() && device.text("uuid").empty() && device.text("kind") == k_gpu_kind &&
          is_vendor(device, gpu.vendor);
 }
 
 std::string why_missing(const Gpu& gpu, const wire::BenchDevices& devices) {
   const std::string backend = backend_of(gpu.vendor);
   const auto problem = devices.problems.find(backend);
-  const std::string driver = backend == "cuda" ? "CUDA" : "OpenCL";
+  const std::string driver = backend == k_cuda ? "CUDA" : "OpenCL";
   if (problem == devices.problems.end())
     return "its " + driver + " driver shows no such device, though its tools list " + sanitize(gpu.name);
   return "no test of " + sanitize(gpu.name) + " could run: " + sanitize(problem->second, 300);
@@ -138,7 +138,7 @@ void keep_former(BenchReport& report, const std::optional<BenchReport>& before, 
 void add_neighbours(const Inventory& inventory, std::vector<BenchTarget>& targets) {
   for (std::size_t a = 0; a < targets.size(); ++a)
     for (std::size_t b = 0; b < targets.size(); ++b) {
-      if (a == b || targets[a].backend != "cuda" || targets[b].backend != "cuda") continue;
+      if (a == b || targets[a].backend != k_cuda || targets[b].backend != k_cuda) continue;
       const bool linked = std::any_of(inventory.links.begin(), inventory.links.end(),
                                       [low = std::min(a, b), high = std::max(a, b)](const GpuLink& link) {
                                         return link.kind == LinkKind::nvlink && link.a == low && link.b == high;
@@ -167,7 +167,7 @@ std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::Benc
     if (target.backend.empty()) {
       target.missing = why_missing(gpu, devices);
       // NVIDIA's tools and its CUDA library come in one driver; OpenCL is a package of its own.
-      target.unproven = backend_of(gpu.vendor) == "opencl" && devices.problems.contains("opencl");
+      target.unproven = backend_of(gpu.vendor) == k_opencl && devices.problems.contains(std::string(k_opencl));
     }
     targets.push_back(std::move(target));
   }
@@ -236,7 +236,7 @@ Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, con
     if (stage) report.host = stage->numbers;
     else report.problems.push_back(stage.error().one_line());
   }
-  TRY_ASSIGN(const std::string listed, conversation.ask(wire::encode_plain("bench-list"), k_list_wait));
+  TRY_ASSIGN(const std::string listed, conversation.ask(wire::encode_plain(wire::k_bench_list), k_list_wait));
   TRY_ASSIGN(const wire::BenchDevices devices, wire::parse_bench_devices(listed));
   std::optional<wire::HealthReport> health;
   if (!inventory.gpus.empty()) {

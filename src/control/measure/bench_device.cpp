@@ -29,7 +29,7 @@ class Examiner {
     bench_.backend = target.backend;
     found_.declared = target.gpu;
     found_.foreign_memory = target.foreign_memory;
-    tool_ = target.backend == "cuda" ? sched::Tool::gridctl_cuda : sched::Tool::gridctl_opencl;
+    tool_ = target.backend == k_cuda ? sched::Tool::gridctl_cuda : sched::Tool::gridctl_opencl;
   }
 
   Result<GpuBench> run() {
@@ -94,7 +94,7 @@ class Examiner {
     return stage;
   }
   [[nodiscard]] Duration patience_with(std::string_view test) const {
-    return k_test_wait + (test == "sustain" ? options_.under_load : Duration{});
+    return k_test_wait + (is_one_of(test, {"sustain"}) ? options_.under_load : Duration{});
   }
   Result<wire::BenchStage> seed(std::uint64_t value) {
     TRY_ASSIGN(const std::string payload,
@@ -106,10 +106,10 @@ class Examiner {
     found_.memory_reported = stage.number("memory_bytes");
     found_.driver = {sanitize(stage.text("name"), 200), stage.text("uuid").substr(0, 64), stage.text("isa").substr(0, 16),
                      stage.text("pci_device").substr(0, 16)};
-    if (stage.number("units") > 0 && stage.text("kind") == "gpu") found_.units = whole(stage, "units");
+    if (stage.number("units") > 0 && stage.text("kind") == k_gpu_kind) found_.units = whole(stage, "units");
     if (found_.units) bench_.figures["units"] = *found_.units;
     if (stage.number("memory_bus_bits") > 0) bench_.figures["memory_bus_bits"] = whole(stage, "memory_bus_bits");
-    if (!target_.gpu.uuid.empty() && stage.text("kind") != "gpu")
+    if (!target_.gpu.uuid.empty() && stage.text("kind") != k_gpu_kind)
       found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " in the place of a GPU";
   }
 
@@ -188,7 +188,7 @@ class Examiner {
     const Result<void> checked = probe::check_gemm(sizes, answered->words, k_parts,
                                                    noting(transcript, std::max(1u, sizes.groups), answered->words, 2));
     TRY(conclude(std::move(transcript), checked));
-    const bool plain = ready.text("precision") == "f32";
+    const bool plain = is_one_of(ready.text("precision"), {"f32"});
     if (answered->elapsed < k_too_short) return false;
     proven(plain ? "gemm_fp32_tflops" : "gemm16_tflops", plain ? sched::Metric::gemm_fp32 : sched::Metric::gemm16,
            figure_of(sizes.flops(), answered->elapsed) / 1000);
@@ -209,7 +209,7 @@ class Examiner {
     if (answered->elapsed < k_too_short) return false;
     // Eight chains keep a GPU's vector units busy, not a processor's.
     bench_.figures["fma_tflops"] = figure_of(sizes.flops(), answered->elapsed) / 1000;
-    if (tool_ == sched::Tool::gridctl_cuda || ready.text("kind") == "gpu")
+    if (tool_ == sched::Tool::gridctl_cuda || ready.text("kind") == k_gpu_kind)
       proven("fp32_tflops", sched::Metric::fp32, bench_.figures["fma_tflops"]);
     compare_clocks("fp32", *answered);
     return true;
@@ -235,12 +235,12 @@ class Examiner {
     const Result<void> checked = probe::check_fill(sizes, answered->words, k_parts_fill,
                                                    noting(transcript, std::max(1u, sizes.blocks), answered->words, 1));
     TRY(conclude(std::move(transcript), checked));
-    if (ready.text("kind") == "gpu" && limit == 0) found_.memory_hashed = sizes.bytes();
+    if (ready.text("kind") == k_gpu_kind && limit == 0) found_.memory_hashed = sizes.bytes();
     bench_.figures["memory_hashed_bytes"] = sizes.bytes();
     if (filling > k_too_short) bench_.figures["memory_fill_gbs"] = figure_of(sizes.bytes(), filling);
     if (answered->elapsed > k_too_short) {
       bench_.figures["memory_hash_gbs"] = figure_of(sizes.bytes(), answered->elapsed);
-      if (ready.text("kind") == "gpu")
+      if (ready.text("kind") == k_gpu_kind)
         found_.readings.push_back({sched::Metric::memory_fill, tool_, bench_.figures["memory_hash_gbs"]});
     }
     return {};
@@ -251,9 +251,9 @@ class Examiner {
     TRY(begin(test));
     TRY_ASSIGN(const wire::BenchStage stage, seed(1));
     for (const auto& [name, value] : stage.numbers) {
-      if (name == "fp32_gflops" || name == "fp16_gflops")
+      if (is_one_of(name, {"fp32_gflops", "fp16_gflops"}))
         bench_.figures[name.substr(0, 4) + "_peak_tflops"] = value / 1000;
-      else bench_.figures[test == "memory" ? "memory_" + name : name] = value;
+      else bench_.figures[is_one_of(test, {"memory"}) ? "memory_" + name : name] = value;
     }
     const auto add = [&](const char* name, sched::Metric metric) {
       if (stage.numbers.contains(name)) found_.readings.push_back({metric, tool_, stage.number(name)});

@@ -6,6 +6,9 @@
 
 namespace gridctl::control {
 
+// Words of the program that tests GPUs.
+inline constexpr std::string_view k_cuda = "cuda", k_opencl = "opencl", k_gpu_kind = "gpu";
+
 // Requests of one connection, one after the other.
 class BenchConversation {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "sched/link_schedule.hpp"
 #include "wire/network.hpp"
 
@@ -19,7 +20,7 @@ std::uint64_t measuring_day_bytes(const registry::Provider& provider, std::optio
     return found == provider.labels.end() ? std::string() : found->second;
   };
   const std::string measure = label("measure"), metered = label("metered");
-  if (measure == "off" || (!metered.empty() && metered != "no")) return 0;
+  if (is_one_of(measure, {"off"}) || !is_one_of(metered, {"", "no"})) return 0;
   if (const Result<std::uint64_t> size = parse_size(measure); size) return *size;
   if (asked) return k_asked_day_bytes;
   return slowest && *slowest < k_slow ? 0 : sched::k_link_day_bytes;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace gridctl::control {
 
 namespace {
@@ -139,7 +141,9 @@ Result<void> NetworkRecorder::judge(WallTime now) {
     const bool site_changed = site.empty() != kept.site_text.empty();
     if (verdict != kept.verdict) {
       if (sched::contradicts(country.verdict)) TRY(tell(provider.name, "country_contradicted", country.text, now));
-      else if (kept.verdict == "far" || kept.verdict == "implausible" || kept.verdict == "impossible")
+      else if (is_one_of(kept.verdict, {sched::verdict_name(sched::CountryVerdict::far),
+                                        sched::verdict_name(sched::CountryVerdict::implausible),
+                                        sched::verdict_name(sched::CountryVerdict::impossible)}))
         TRY(tell(provider.name, "country_settled", country.text, now));
     }
     if (site_changed)

@@ -10,6 +10,8 @@
 
 namespace gridctl::control {
 namespace {
+// Stages of the script that puts the agent there.
+constexpr std::string_view k_stage_ok = "ok", k_stage_exec = "exec";
 
 // Lines of our own shell commands; they begin with '\n' like the preamble, because login noise may precede them.
 constexpr std::string_view k_missing = "\nGRIDCTL-MISSING/1 ";
@@ -137,12 +139,12 @@ Error place_error(const std::string& peer, const std::string& stage, const std::
     return refused(
         "the disk, its inodes or the quota of " + peer + " are used up, the agent cannot be put there: " + text,
         ssh_command(peer) + " 'df -h ~; df -i ~'");
-  if (stage == "exec" && speaks_of(text, {"permission denied", "cannot execute"}))
+  if (stage == k_stage_exec && speaks_of(text, {"permission denied", "cannot execute"}))
     return refused("the home directory on " + peer + " forbids execution (noexec): " + text,
                    elsewhere("that allows execution"));
-  if (stage == "exec")
+  if (stage == k_stage_exec)
     return refused("the agent does not run on " + peer + ": " + (text.empty() ? "no reason given" : text));
-  if (stage == "size" || stage == "hash")
+  if (is_one_of(stage, {"size", "hash"}))
     return make_error(Code::protocol_violation,
                       "the agent arrived damaged on " + peer + " (" + stage + " " + text + ")");
   const std::string reason = text.empty() ? "it was cut short, as by a limit on the size of files (ulimit -f)" : text;
@@ -155,7 +157,7 @@ Error machine_error(const std::vector<AgentImage>& images, const std::string& pe
   return make_error(Code::refused,
                     "this gridctl carries no agent for " + peer + ", which is a " + sanitize(machine, 64) +
                         " machine, but only for " + carried,
-                    machine == "aarch64" ? "scripts/install-deps cross   # then build gridctl again" : "");
+                    is_one_of(machine, {"aarch64"}) ? "scripts/install-deps cross   # then build gridctl again" : "");
 }
 
 // Reads until `found` is satisfied with the text so far; false at the end of the stream. timed_out when nothing came
@@ -185,7 +187,7 @@ struct Started {
 void read_missing(const std::string& line, Started& into) {
   const std::vector<std::string> words = split(line, ' ');
   into.missing_arch = words.front();
-  into.has_gzip = words.size() > 1 && words[1] == "gzip";
+  into.has_gzip = words.size() > 1 && is_one_of(words[1], {"gzip"});
 }
 
 Result<Started> start(const Connector& connector, const std::vector<AgentImage>& images, BootTime deadline,
@@ -252,7 +254,7 @@ Result<void> store(const Connector& connector, const AgentImage& image, bool has
   if (const auto line = line_after(text, k_stored)) {
     const std::size_t space = line->find(' ');
     const std::string stage = line->substr(0, space);
-    if (stage == "ok") return {};
+    if (stage == k_stage_ok) return {};
     return place_error(channel->peer(), stage, space == std::string::npos ? "" : line->substr(space + 1));
   }
   if (!sent) return sent.error();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -35,9 +36,39 @@ std::string probe(const job::Service& service) {
   return text + "\n  http-check expect status " + (service.path.empty() ? "100-599" : "200-399") + "\n";
 }
 
+// Sets `txn.key`, by which a replica is chosen; a request without a key may go to any.
+std::string key_rules(job::Affinity affinity) {
+  if (affinity == job::Affinity::session)
+    return "  http-request set-var(txn.key) req.cook(gridctl-session)\n"
+           "  http-request set-var(txn.key) req.hdr(x-session-id) if { req.hdr(x-session-id) -m found }\n"
+           "  http-request set-var(txn.fresh) uuid() unless { var(txn.key) -m found }\n"
+           "  http-request set-var(txn.key) var(txn.fresh) unless { var(txn.key) -m found }\n"
+           "  http-response add-header Set-Cookie \"gridctl-session=%[var(txn.fresh)]; Path=/; HttpOnly; SameSite=Lax\" "
+           "if { var(txn.fresh) -m found }\n";
+  if (affinity == job::Affinity::none) return "";
+  // A conversation keeps its key while it grows: the first message that is not the system's, behind the system's.
+  std::string text = "  http-request set-var(txn.key) req.body,bytes(0,256) if METH_POST\n";
+  for (const auto& [name, path] : {std::pair{"role", "$.messages[0].role"}, {"first", "$.messages[0].content"},
+                                   {"second", "$.messages[1].content"}, {"prompt", "$.prompt"}})
+    text += "  http-request set-var(txn." + std::string(name) + ") req.body,json_query('" + path +
+            "'),bytes(0,1024) if METH_POST\n";
+  for (const char* name : {"prompt", "first"})
+    text += "  http-request set-var(txn.key) var(txn." + std::string(name) + ") if { var(txn." + name + ") -m found }\n";
+  return text + "  http-request set-var(txn.key) var(txn.first),concat(,txn.second,) if { var(txn.role) -m str system "
+                "developer } { var(txn.first) -m found }\n";
+}
+
+// A draining server leaves the ring, and one that is much busier than the others passes a prompt on: another replica
+// computes it faster than this one gets to it. A session stays.
+std::string balance(job::Affinity affinity) {
+  if (affinity == job::Affinity::none) return "  balance leastconn\n";
+  return std::string("  balance hash var(txn.key)\n  hash-type consistent\n") +
+         (affinity == job::Affinity::prefix ? "  hash-balance-factor 125\n" : "");
+}
+
 std::string backend(const job::Service& service, int replicas) {
   const Duration quick = std::min<Duration>(service.every, milliseconds{250});
-  std::string text = "backend b\n  balance leastconn\n" + probe(service) +
+  std::string text = "backend b\n" + balance(service.affinity) + probe(service) +
                      "  http-request disable-l7-retry unless { var(txn.safe) -m bool }\n"
                      "  http-response set-status 503 if { status 425 504 } { res.hdr(x-gridctl-wait) -m found }\n"
                      "  http-response del-header x-gridctl-wait\n"
@@ -131,7 +162,7 @@ std::string balancer_config(const job::Service& service, int replicas, int liste
       "!ready\n"
       "  http-request set-var(txn.safe) bool(true) if METH_GET || METH_HEAD || METH_OPTIONS";
   for (const std::string& prefix : service.retry_post) text += " || { path_beg " + prefix + " }";
-  return text + "\n  default_backend b\n" + backend(service, replicas);
+  return text + "\n" + key_rules(service.affinity) + "  default_backend b\n" + backend(service, replicas);
 }
 
 std::string refuse_command(WallTime now) {

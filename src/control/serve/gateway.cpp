@@ -12,6 +12,7 @@
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "control/serve/balancer.hpp"
+#include "control/serve/command_probe.hpp"
 #include "control/serve/gateway_rules.hpp"
 #include "control/serve/waiting_room.hpp"
 #include "job/twin.hpp"
@@ -67,6 +68,8 @@ class Gateway {
     };
     for (int replica = 1; replica <= job::slots_of(leader_.spec); ++replica)
       ways_.push_back(std::make_unique<ReplicaWay>(loop_, clock_, logins_, enter, server_socket(replica)));
+    for (const auto& way : ways_)
+      probes_.push_back(std::make_unique<CommandProbe>(loop_, *leader_.spec.service, *way));
     for (std::size_t i = 0; i < ways_.size(); ++i)
       ways_[i]->on_refused = [this, name = server_name(static_cast<int>(i) + 1)] { balancer_.distrust(name); };
   }
@@ -88,8 +91,10 @@ class Gateway {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       const int number = static_cast<int>(i) + 1;
       ways_[i]->tick(now);
+      probes_[i]->tick(now);
       const ReplicaSight sight{ways_[i]->epoch(), ways_[i]->is_open(), balancer_.is_up(number),
-                               balancer_.is_drained(number), leaves_now(files_, number, clock_.wall())};
+                               balancer_.is_drained(number), leaves_now(files_, number, clock_.wall()),
+                               probes_[i]->unfit()};
       wanted.push_back(rules_.see(i, sight, passed));
     }
     balancer_.keep(wanted, rules_.stops());
@@ -149,6 +154,7 @@ class Gateway {
   WaitingRoom waiting_;
   GatewayRules rules_;
   std::vector<std::unique_ptr<ReplicaWay>> ways_;
+  std::vector<std::unique_ptr<CommandProbe>> probes_;  // by slot, as the ways
   BootTime ticked_ = clock_.boot();
   GatewayInfo told_;
   std::int64_t version_ = -1;  // of the registry; for the thread of `looks_`

@@ -12,7 +12,7 @@ constexpr std::uint64_t k_info_max = 64 * 1024;  // bytes
 
 template <class R>
 void fields(R& r, Of<R, ReplicaTold>& m) {
-  r("epoch", m.epoch)("ready", m.ready)("late", m.late).unless("drained", m.drained, false);
+  r("epoch", m.epoch)("ready", m.ready)("late", m.late).unless("drained", m.drained, false).unless("unfit", m.unfit, "");
 }
 
 template <class R>

@@ -50,8 +50,11 @@ ServerState GatewayRules::see(std::size_t slot, const ReplicaSight& sight, Durat
   const bool sleeps = scaler_.is_asleep() && slot + 1 < leaves_.size();
   const bool leaves = leaves_[slot] || sleeps || sight.dismissed;
   clocks_[slot].drained(leaves && sight.idle);
-  clocks_[slot].see(sight.epoch, sight.reachable && !leaves, sight.up, passed, service_);
-  return !sight.reachable ? ServerState::out : leaves ? ServerState::drain : ServerState::ready;
+  clocks_[slot].see(sight.epoch, sight.reachable && !leaves, sight.up && sight.unfit.empty(), passed, service_);
+  clocks_[slot].unfit(sight.unfit);
+  return !sight.reachable                      ? ServerState::out
+         : leaves || !sight.unfit.empty() ? ServerState::drain
+                                          : ServerState::ready;
 }
 
 void GatewayRules::tell(GatewayInfo& info) const {

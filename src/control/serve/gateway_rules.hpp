@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "control/serve/balancer_text.hpp"
@@ -34,6 +35,7 @@ struct ReplicaSight {
   bool up = false;         // its probes pass
   bool idle = false;       // it gets no requests, and has none
   bool dismissed = false;  // whoever ends it soon has said so
+  std::string unfit{};     // why the probe's command says no; empty: it passes, or there is none
 };
 
 class GatewayRules {

@@ -2,6 +2,8 @@
 // Whether the server of a replica gets ready in time, as its gateway sees it. Pure.
 #pragma once
 
+#include <string>
+
 #include "base/ids.hpp"
 #include "job/service.hpp"
 
@@ -13,6 +15,7 @@ struct ReplicaTold {
   bool ready = false;    // its server was ready at some time
   bool late = false;     // it has not been ready for too long
   bool drained = false;  // it gets no new requests, and has none under way
+  std::string unfit{};   // why the probe's command says no, for people; empty: it passes, or there is none
   bool operator==(const ReplicaTold&) const = default;
 };
 
@@ -25,6 +28,7 @@ class ReadyClock {
   // Time counts only while the replica's host answers: a network that is down is not the server's fault.
   void see(Epoch epoch, bool reachable, bool up, Duration passed, const job::Service& service);
   void drained(bool is) { told_.drained = is; }
+  void unfit(const std::string& why) { told_.unfit = why; }
   [[nodiscard]] const ReplicaTold& told() const { return told_; }
 
  private:

@@ -93,6 +93,16 @@ void ReplicaWay::take_in() {
   }
 }
 
+std::uint32_t ReplicaWay::run(const wire::StreamOpen& request, transfer::StreamEnds ends, transfer::StreamEvents events) {
+  const std::uint32_t stream = call_->streams().open(request, std::move(ends), std::move(events));
+  call_->streams().finish(stream, {});  // it reads nothing
+  return stream;
+}
+
+void ReplicaWay::end(std::uint32_t stream, const Error& why) {
+  if (call_ != nullptr && call_->streams().has(stream)) call_->streams().reset(stream, why);
+}
+
 void ReplicaWay::drop(const std::string& why) {
   trouble_ = why;
   if (call_ != nullptr && on_refused) on_refused();  // before HAProxy meets a closed door

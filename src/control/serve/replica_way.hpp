@@ -36,6 +36,9 @@ class ReplicaWay {
   void follow(std::optional<ReplicaPlace> place);
   void tick(BootTime now);
   [[nodiscard]] bool is_open() const { return call_ != nullptr && !is_doubtful(); }
+  // Opens a stream that is not a connection of a client: a program inside the attempt. Only while is_open().
+  std::uint32_t run(const wire::StreamOpen& request, transfer::StreamEnds ends, transfer::StreamEvents events);
+  void end(std::uint32_t stream, const Error& why);
   [[nodiscard]] Epoch epoch() const { return place_ ? place_->epoch : Epoch{}; }  // that it leads to; 0: nowhere
   [[nodiscard]] const std::string& trouble() const { return trouble_; }           // why there is no way; for people
 

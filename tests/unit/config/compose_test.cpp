@@ -90,6 +90,18 @@ TEST(Compose, AListIsQuotedForTheShell) {
   EXPECT_EQ(job->spec.resources.gpus.at(0).vendor, Vendor::nvidia);
 }
 
+TEST(Compose, AHealthCheckIsAPathOrACommand) {
+  const auto command = [](std::string_view test) {
+    const auto job = compose_file("services: {web: {image: x, command: y, ports: [80], healthcheck: {test: " + std::string(test) + "}}}");
+    return job ? job->spec.service->path + "|" + job->spec.service->probe_command : job.error().message;
+  };
+  EXPECT_EQ(command("[CMD-SHELL, \"test -e /ready || exit 1\"]"), "|test -e /ready || exit 1");
+  EXPECT_EQ(command("[CMD, redis-cli, \"a b\"]"), "|redis-cli 'a b'");
+  EXPECT_EQ(command("test -e /ready"), "|test -e /ready");
+  EXPECT_EQ(command("[NONE]"), "|");
+  EXPECT_EQ(command("[CMD-SHELL, \"curl -f http://localhost:80/up || exit 1\"]"), "/up|");
+}
+
 TEST(Compose, WhatIsNotServedIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(compose_refusal("services: {a: {image: x, command: y, ports: [1]}, b: {image: z}}"),
               HasSubstr("expected one service, got 2"));

@@ -175,6 +175,18 @@ TEST(JobFile, ResolvesPathsAgainstItsOwnDirectory) {
   EXPECT_EQ(spec.file_mounts.at(0).source, "/home/ada/job/data");
 }
 
+TEST(JobFile, APathThatIsNotBesideTheFileStartsWhereTheCallerIs) {
+  Context context = ada_s_laptop();
+  context.caller_directory = "/home/ada";
+  const auto workdir = [&](std::string_view path) {
+    const auto job = parse_job_file("run: x\nworkdir: " + std::string(path) + "\n", "job.yaml", context);
+    return job ? job->spec.workdir : job.error().message;
+  };
+  EXPECT_EQ(workdir("job/data"), "/home/ada/job/data");
+  EXPECT_EQ(workdir("data"), "/home/ada/job/data");
+  EXPECT_THAT(workdir("nowhere"), HasSubstr("there is no directory '/home/ada/job/nowhere'"));
+}
+
 TEST(JobFile, NormalisesPathsInTheJob) {
   const job::Spec spec =
       parsed("checkpoint: {path: ./out//a/}\nfile_mounts: {./in//: ./data, ~/x: ./data, /d/: ./data}\nrun: x").spec;

@@ -40,6 +40,20 @@ TEST(ServiceFile, ReadsEveryKey) {
   EXPECT_EQ(*again, job->spec);
 }
 
+TEST(ServiceFile, AProbeMayRunACommandAndRequestsMayStay) {
+  for (const auto& [word, affinity] :
+       {std::pair{"session", job::Affinity::session}, {"prefix", job::Affinity::prefix}, {"none", job::Affinity::none}}) {
+    const auto job = service_file("{port: 8000, probe: {command: test -e ready, timeout: 5s}, affinity: " + std::string(word) + "}");
+    ASSERT_TRUE(job) << job.error().message;
+    EXPECT_EQ(job->spec.service->probe_command, "test -e ready");
+    EXPECT_EQ(job->spec.service->path, "");
+    EXPECT_EQ(job->spec.service->affinity, affinity);
+    const auto again = job::parse_spec(job::to_json(job->spec));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(*again, job->spec);
+  }
+}
+
 TEST(ServiceFile, SkyServesWordsMeanTheSame) {
   const auto job = service_file(
       "{readiness_probe: {path: /v1/models, initial_delay_seconds: 1800, timeout_seconds: 15}, replica_policy: "
@@ -117,6 +131,20 @@ TEST(ServiceFile, AProbeMaySendHeadersAndData) {
   EXPECT_THAT(service_refusal("{port: 1, probe: {path: /, post_data: " + std::string(1100, 'x') + "}}"), HasSubstr("too long"));
 }
 
+TEST(ServiceFile, VariablesOfTheJobAreFilledIntoAProbe) {
+  const auto job = service_file(
+      "{port: 1, readiness_probe: {path: \"/v1/${MODEL}\", post_data: {model: $MODEL, n: 2}, headers: {X-Model: $MODEL}}}",
+      "envs: {MODEL: 'a/\"b\"'}");
+  ASSERT_FALSE(job) << "a path has no quotes";
+  const auto good = service_file(
+      "{port: 1, readiness_probe: {path: \"/v1/${VERSION}\", post_data: {model: $MODEL, n: 2}, headers: {X-Model: $OTHER}}}",
+      "envs: {MODEL: 'a/\"b\"', VERSION: two}");
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->spec.service->path, "/v1/two");
+  EXPECT_EQ(good->spec.service->probe_body, R"({"model":"a/\"b\"","n":2})");
+  EXPECT_EQ(good->spec.service->probe_headers.at("X-Model"), "$OTHER") << "it is no variable of the job";
+}
+
 TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, replicas: 4..2}"), HasSubstr("a range such as 1..4"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0}"), HasSubstr("1 to 8"));
@@ -124,10 +152,10 @@ TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, scale: {concurrency: 8}}"), HasSubstr("'service.scale': needs a range"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 1..2, scale: {requests_per_second: 8, concurrency: 2}}"),
               HasSubstr("follows one of them"));
-  EXPECT_THAT(service_refusal("{port: 1, affinity: session}"), HasSubstr("'service.affinity': is not built yet"));
+  EXPECT_THAT(service_refusal("{port: 1, affinity: sticky}"), HasSubstr("expected none, session or prefix"));
   EXPECT_THAT(service_refusal("{port: 1, gateway: ada}"), HasSubstr("write 'gateway: here'"));
-  EXPECT_THAT(service_refusal("{port: 1, probe: {command: curl localhost}}"),
-              HasSubstr("'service.probe.command': is not built yet: write 'path:"));
+  EXPECT_THAT(service_refusal("{port: 1, probe: {command: " + std::string(4097, 'x') + "}}"),
+              HasSubstr("'service.probe.command': is longer than 4,096 bytes"));
   EXPECT_THAT(service_refusal("{probe: /}"), HasSubstr("'service.port': missing"));
   EXPECT_THAT(service_refusal("{port: 1, probe: health}"), HasSubstr("begins with '/'"));
   EXPECT_THAT(service_refusal("{port: 1, probe: \"/a b\"}"), HasSubstr("begins with '/'"));

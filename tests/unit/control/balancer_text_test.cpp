@@ -65,13 +65,18 @@ TEST(BalancerText, HaproxyTakesTheConfiguration) {
   ASSERT_TRUE(os::write_file_atomically(folder.path() / "hold.lua", hold_script()));
   service.probe_headers = {{"X-Key", "it's 100% \"us\" $HOME #1"}};
   service.probe_body = "{\"model\": \"it's\"}";
-  for (const bool bare : {false, true}) {
+  for (const auto& [bare, affinity] : {std::pair{false, job::Affinity::none},
+                                       {true, job::Affinity::none},
+                                       {true, job::Affinity::session},
+                                       {true, job::Affinity::prefix}}) {
     if (bare) service = {};
+    service.affinity = affinity;
     // A descriptor cannot be checked: a socket stands for it.
     std::string text = balancer_config(service, 3, 7, !bare);
     EXPECT_THAT(text, HasSubstr("server r3 unix@r3.sock"));
     EXPECT_EQ(text.find(R"( hdr X-Key 'it'\''s 100%% "us" $HOME #1' body '{"model": "it'\''s"}')") == std::string::npos, bare);
     EXPECT_EQ(text.find("path_beg /v1/") == std::string::npos, bare);
+    EXPECT_EQ(text.find("balance leastconn") != std::string::npos, affinity == job::Affinity::none);
     text.replace(text.find("fd@7"), 4, "unix@front.sock");
     ASSERT_TRUE(os::write_file_atomically(folder.path() / "haproxy.cfg", text));
     os::RunOptions options;

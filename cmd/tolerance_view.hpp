@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fault tolerance of a job, from 0 to 4, as it is now.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::cmd {
+
+struct ToleranceView {
+  int level = 0;
+  std::string text;  // "3 of 4: if it dies, the job continues on one of 2 other hosts from its last checkpoint"
+};
+// Returns nullopt for a job that has ended or was never placed.
+[[nodiscard]] Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job);
+// The same for a service of which so many replicas answer.
+[[nodiscard]] std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided, int ready);
+
+// Brings the line of a decision up to date: checkpoints may have been taken after it.
+void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines);
+
+}  // namespace gridctl::cmd
