@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -140,6 +141,25 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
   return deadline_view(registry, job, hosts, now);
 }
 
+// USD an hour of a job and its twins; the workers of a bag share the price of a host.
+Result<double> price_of_all(registry::Registry& registry, const registry::Job& job, const std::vector<registry::JobRow>& twins) {
+  std::map<std::string, double> prices;
+  const auto add = [&](const registry::Job& one) {
+    const job::Attempt* attempt = one.machine.attempt();
+    if (attempt == nullptr) return;
+    double& price = prices[job.spec.tasks ? attempt->lead().host.value : one.id.value];
+    price = std::max(price, one.machine.price_per_hour());
+  };
+  add(job);
+  for (const registry::JobRow& twin : twins) {
+    TRY_ASSIGN(const registry::Job its, registry.job(twin.id));
+    add(its);
+  }
+  double sum = 0;
+  for (const auto& [payer, price] : prices) sum += price;
+  return sum;
+}
+
 Result<int> show_file(Context& context, const JobId& id) {
   const JobOrigin origin = read_origin(context.paths(), id);
   if (origin.command.empty())
@@ -181,11 +201,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (tolerance) text.insert(text.size() - 1, ",\"fault_tolerance\":" + std::to_string(tolerance->level));
     return context.print_line(text);
   }
-  double price = job.machine.price_per_hour();
-  for (const registry::JobRow& twin : twins) {
-    TRY_ASSIGN(const registry::Job its, registry.job(twin.id));
-    price += its.machine.price_per_hour();
-  }
+  TRY_ASSIGN(const double price, price_of_all(registry, job, twins));
   std::optional<registry::Checkpoint> head;
   if (job.machine.head.value != 0) {
     Result<registry::Checkpoint> newest = registry.checkpoint(id, std::nullopt);

@@ -2,6 +2,7 @@
 // Monthly budgets and spending.
 #include "base/numbers.hpp"
 #include "registry/impl.hpp"
+#include "registry/shared_price.hpp"
 
 namespace gridctl::registry {
 
@@ -58,6 +59,12 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
                  "c.number = a.number), 0)) FROM attempts a WHERE started_ms IS NOT NULL AND ended_ms IS NULL AND NOT EXISTS "
                  "(SELECT 1 FROM pauses p WHERE p.job = a.job AND p.number = a.number AND p.until_ms IS NULL)",
                  false));
+  TRY_ASSIGN(const std::vector<JobId> bags, bags_with_workers(impl_->db, owner, from));
+  for (const JobId& bag : bags) {
+    TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, bag, from, now));
+    spending.usd -= shared.usd;
+    spending.usd_per_hour -= shared.usd_per_hour;
+  }
   return spending;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/forget.hpp"
 
+#include <map>
+
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"
 #include "registry/impl.hpp"
+#include "registry/shared_price.hpp"
 
 namespace gridctl::registry {
 
@@ -75,15 +78,18 @@ Result<std::vector<JobId>> forget_job(const os::Path& state_directory, const Job
   TRY(db.prepare("UPDATE jobs SET spec = spec WHERE n = (SELECT max(n) FROM jobs WHERE id != ?1 AND NOT (id > ?1 || 'r' AND id < ?1 || 's'))")
           .bind(id.value)
           .run());
+  TRY_ASSIGN(const Shared shared, shared_by_workers(db, id, month_begins, now));
+  std::map<std::string, double> usd;  // by owner
   for (const ForgottenRow& row : rows) {
     TRY(check_pins(db, row.id));
-    TRY_ASSIGN(const double usd, cost_since(db, row.id, month_begins, now));
-    TRY(keep_cost(db, row.owner, month_begins, usd));
+    TRY_ASSIGN(const double its, cost_since(db, row.id, month_begins, now));
+    usd[row.owner] += row.id == id ? its - shared.usd : its;
     for (const std::string_view table : {"inputs", "attempts", "members", "events", "checkpoints", "price_changes", "pauses", "results"})
       TRY(db.prepare("DELETE FROM " + std::string(table) + " WHERE job = ?").bind(row.id.value).run());
     TRY(db.prepare("DELETE FROM jobs WHERE id = ?").bind(row.id.value).run());
     gone.push_back(row.id);
   }
+  for (const auto& [owner, its] : usd) TRY(keep_cost(db, owner, month_begins, its));
   TRY(transaction.commit());
   return gone;
 }

@@ -8,6 +8,7 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "registry/impl.hpp"
+#include "registry/shared_price.hpp"
 
 namespace gridctl::registry {
 
@@ -335,6 +336,9 @@ Result<Spent> Registry::spent(const JobId& id, WallTime now) {
     TRY_ASSIGN(const Spent its, impl_->spent_alone(list, twin.id, now));
     spent.usd += its.usd;
   }
+  if (others.empty()) return spent;
+  TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, id, {}, now));
+  spent.usd -= shared.usd;
   return spent;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "registry/impl.hpp"
+#include "registry/shared_price.hpp"
 
 namespace gridctl::registry {
 
@@ -35,6 +36,11 @@ Result<std::map<std::string, Registry::Past>> Registry::pasts(WallTime now) {
   for (auto& [id, past] : all)
     for (auto twin = all.upper_bound(id + "r"); twin != all.end() && twin->first < id + "s"; ++twin)
       past.usd += twin->second.usd;
+  TRY_ASSIGN(const std::vector<JobId> bags, bags_with_workers(impl_->db, "", {}));
+  for (const JobId& bag : bags) {
+    TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, bag, {}, now));
+    all[bag.value].usd -= shared.usd;
+  }
   return all;
 }
 

@@ -14,6 +14,10 @@ bool is_dearer(const Holder& a, const Holder& b) {
          std::tuple(a.leaving ? 1 : 0, b.priority, a.began_at, a.job.value);
 }
 
+bool avoids(const std::vector<Avoid>& avoided, const HostFacts& host) {
+  return !host.shunned.empty() || std::ranges::any_of(avoided, [&](const Avoid& one) { return one.host == host.name; });
+}
+
 struct Plan {
   Preemption preemption;
   int priority = 0;  // the highest of those that leave
@@ -46,7 +50,10 @@ std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostF
       plan.priority = std::max(plan.priority, holder.priority);
       plan.unasked += holder.leaving ? 0 : 1;
     }
-    if (plan.preemption.jobs.empty()) return std::nullopt;  // it fits there as things are
+    if (plan.preemption.jobs.empty()) {
+      if (avoids(avoided, empty)) continue;  // it would not go there while it may wait for another one
+      return std::nullopt;                   // it fits there as things are
+    }
     plan.preemption.placement = *std::move(placement);
     const auto rank = [](const Plan& one) {
       return std::tuple(one.unasked > 0, one.priority, one.preemption.jobs.size());

@@ -153,10 +153,11 @@ class EveryEngine:
         neighbour = self.neighbour()
         job = self.submit("stayer", "trap '' TERM INT HUP QUIT; echo holding; sleep 1\n"
                           "for folder in /gridctl/run \"$PWD/../run\" $PWD/../run*; do rm -rf $folder/lock $folder/* 2>/dev/null; done\n"
+                          "echo removed\n"
                           "(trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' & )\n"
                           "while :; do sleep 1; done")
         job.wait_output("holding")
-        time.sleep(3)
+        job.wait_output("removed")
         began = time.monotonic()
         self.laptop.run("job", "cancel", job.id, "--grace", f"{GRACE}s", "--wait", timeout=60)
         took = time.monotonic() - began

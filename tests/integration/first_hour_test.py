@@ -130,8 +130,7 @@ class Unfollowed(grid.Case):
             first = laptop.run(*words).err.splitlines()[0]
             self.assertIn("nobody follows the unfinished job", first, words)
             self.assertIn("gridctl daemon start", first)
-        time.sleep(16)  # then a sign of life is old
-        self.assertEqual(laptop.run("provider", "ls", "--json").json[0]["state"], "answered")
+        wait_until("the last sign of life to be old", 60, lambda: laptop.run("provider", "ls", "--json").json[0]["state"] == "answered")
         laptop.need_daemon()
         self.assertEqual(laptop.run("job", "ls").err, "")
         wait_until("an answer", 60, lambda: laptop.run("provider", "ls", "--json").json[0]["state"] == "answering")

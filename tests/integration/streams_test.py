@@ -176,7 +176,7 @@ class Shells(Visits, grid.Case):
         terminal = self.terminal("job", "shell", job.id)
         terminal.wait(r"\$ *$")
         terminal.type(f"stty raw -echo; head -c {len(text)} | sha256sum; stty sane; echo done")
-        time.sleep(1)
+        wait_until("somebody reads", 10, lambda: self.grid.pids(1, f"^head -c {len(text)}"))
         terminal.tmux("load-buffer", path)
         terminal.tmux("paste-buffer", "-r", "-t", "0")
         terminal.wait(hashlib.sha256(text.encode()).hexdigest()[:60], 90)

@@ -46,13 +46,20 @@ void BagTruth::appended(const JobId& leader, std::string_view records) {
   Bag& bag = bags_[leader.value];
   bag.leader = leader.value;
   const std::string piece = std::string(bag::k_magic) + std::string(records);
-  (void)bag::scan(piece, [&](const bag::Record& record) { take(bag, record); });
+  (void)bag::scan(piece, [&](const bag::Record& record) {
+    bag.written.insert(bag::encode(record));
+    take(bag, record);
+  });
 }
 
 // Whoever reads it from the beginning comes to the same.
-void BagTruth::reread(const JobId& leader, const std::string& journal) const {
+void BagTruth::reread(const JobId& leader, const std::string& journal) {
   const auto known = bags_.find(leader.value);
   if (known == bags_.end()) return;
+  // What was written in part may have been completed by the first byte of what was written next.
+  (void)bag::scan(journal, [&](const bag::Record& record) {
+    if (known->second.written.insert(bag::encode(record)).second) take(known->second, record);
+  });
   bag::Bag anew;
   (void)bag::scan(journal, [&](const bag::Record& record) { anew.apply(record); });
   for (const bag::Index index : known->second.done)
@@ -213,6 +220,7 @@ void BagTruth::removes(const JobId& job, Epoch epoch, std::uint64_t results) {
   if (known == bags_.end()) return;
   const auto seat = known->second.seats.find({worker, epoch.value});
   if (seat == known->second.seats.end() || !seat->second.open || world_.truth->is_over({leader})) return;
+  if (known->second.read.progress().over()) return;  // each task has its end: what else its workers found changes nothing
   must(seat->second.told >= results, "B7", known->second,
        text_of(results - std::min(results, seat->second.told)) + " results on " + seat->second.host + " are thrown away");
 }

@@ -25,7 +25,7 @@ class BagTruth {
 
   // On laptops.
   void appended(const JobId& leader, std::string_view records);  // to the journal, durably
-  void reread(const JobId& leader, const std::string& journal) const;
+  void reread(const JobId& leader, const std::string& journal);
   void printed(const JobId& leader, std::uint32_t worker, Epoch epoch, std::uint64_t offset, std::string_view bytes);
   void ends(const JobId& leader, bool well);
   void audit(Laptop& laptop);
@@ -61,6 +61,7 @@ class BagTruth {
     std::map<bag::Index, Tries> tries;
     std::map<bag::Worker, Nanos> lost_since;
     Nanos hungry_since = -1;
+    std::set<std::string> written;  // records
   };
   struct There {  // an attempt of a worker on its host
     std::vector<wire::TaskResult> results;

@@ -121,6 +121,8 @@ TEST(Bags, GoBackToTasksThatAreAddedWhileTheirLastStepRunsOrEnds) {
   ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().tasks == 75u && !job::is_last_step(grid.job("bag").spec); }));
   ASSERT_TRUE(grid.until([&] { return runs_its_last_step(grid); }));
   EXPECT_EQ(bag_of(grid).progress().done, 75u);
+  EXPECT_EQ(std::ranges::count(*grid.laptop().records()->inputs({"bag"}), job::k_tasks_role, &registry::Input::role), 1)
+      << "it gets what the tasks have left now, and not what they had left before";
   // Its program ends on the host, and the daemon hears of that and of the tasks at once.
   grid.laptop().die(false);
   grid.world.run_until(grid.world.now + 30 * k_min);

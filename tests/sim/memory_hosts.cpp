@@ -128,6 +128,23 @@ double MemoryRecords::usd_of(const Row& row, WallTime from, WallTime now) {
   return usd;
 }
 
+// Counts as the registry does what the workers of a bag share.
+registry::Shared MemoryRecords::shared_in(const JobId& leader, WallTime from, WallTime now) const {
+  std::vector<registry::WorkerRun> runs;
+  for (const auto& [id, row] : rows_) {
+    const job::Spec& spec = row.row.spec;
+    if (!spec.tasks || (row.row.id != leader && spec.twin_of != leader)) continue;
+    for (const AttemptRecord& a : row.attempts) {
+      if (!a.started_at) continue;
+      registry::WorkerRun run{a.provider.value, a.started_at->ms, a.ended_at.value_or(now).ms, !a.ended_at, a.price_per_hour};
+      for (const PriceChange& change : row.price_changes)
+        if (change.number == a.number) run.changes.push_back({change.at.ms, change.more});
+      runs.push_back(std::move(run));
+    }
+  }
+  return registry::shared_by(runs, from.ms);
+}
+
 Result<registry::Spent> MemoryRecords::spent(const JobId& id, WallTime now) {
   TRY_ASSIGN(const Row* row, find(id));
   registry::Spent spent{usd_of(*row, {}, now), {}};
@@ -137,6 +154,7 @@ Result<registry::Spent> MemoryRecords::spent(const JobId& id, WallTime now) {
           std::max<std::int64_t>((a.ended_at ? a.ended_at->ms : now.ms) - a.started_at->ms, 0)};
   for (const auto& [other_id, other] : rows_)
     if (other.row.spec.twin_of == id) spent.usd += usd_of(other, {}, now);
+  spent.usd -= shared_in(id, {}, now).usd;
   return spent;
 }
 
@@ -152,6 +170,10 @@ Result<registry::Spending> MemoryRecords::spending(const std::string& owner, Wal
       for (const PriceChange& change : row.price_changes)
         if (change.number == a.number) out.usd_per_hour += change.more;
     }
+    if (!row.row.spec.tasks || !row.row.spec.twin_of.empty()) continue;
+    const registry::Shared shared = shared_in(row.row.id, from, now);
+    out.usd -= shared.usd;
+    out.usd_per_hour -= shared.usd_per_hour;
   }
   return out;
 }

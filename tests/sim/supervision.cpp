@@ -307,7 +307,9 @@ void Supervision::look_for_checkpoint() {
   turn([this] {
     if (stage_ != Stage::following) return;
     if (untold_) publish();
+    const bool before = clock_.is_stopping();
     keep_limits();
+    if (!before && clock_.is_stopping()) arm_timer();  // the agent's loop does so at each turn
     snapshot();
     later(k_s, &Supervision::look_for_checkpoint);
   });

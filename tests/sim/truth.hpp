@@ -202,6 +202,7 @@ class Truth {
   std::map<int, std::map<std::uint64_t, Kept>> kept_;           // job: sequence numbers
   std::set<std::tuple<int, std::uint64_t, Digest>> committed_;  // job, epoch; ever
   std::set<std::pair<int, std::uint64_t>> lost_told_;           // job, epoch
+  std::map<std::pair<int, std::uint64_t>, Nanos> given_up_at_;  // job, epoch
   std::map<std::tuple<std::string, std::uint64_t, int>, std::string> words_;  // job, attempt, rank
   std::map<int, Digest> results_;                               // job
   std::map<std::string, Nanos> next_look_at_kept_;              // job
@@ -209,7 +210,7 @@ class Truth {
   std::map<int, Nanos> next_look_at_seen_;                                  // laptop
   std::map<std::pair<int, int>, int> answers_for_;                          // laptop, host: looks in a row
   std::map<std::pair<int, int>, Nanos> answers_since_;                      // laptop, host
-  std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_;  // by job
+  std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_, unsure_at_;  // by job
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };
 

@@ -82,6 +82,7 @@ bool Truth::is_kept(int laptop, const JobId& job, Epoch epoch, const std::functi
 bool Truth::is_lost_told(const JobId& job, Epoch epoch) const { return lost_told_.contains({index(job), epoch.value}); }
 
 void Truth::told(int, const JobId& job, const job::Record& record) {
+  if (record.kind == "host_lost") given_up_at_.try_emplace({index(job), record.epoch.value}, world_.now);
   if (tells_loss(record.kind)) lost_told_.insert({index(job), record.epoch.value});
 }
 
@@ -258,10 +259,18 @@ void Truth::check_money() {
   const auto& faults = world_.options.faults;
   if (clock_is_set() || std::ranges::any_of(faults, [](const Fault& one) { return one.kind == FaultKind::price; })) return;
   std::map<int, double> usd, beyond;
-  for (const auto& one : payloads_) {
+  std::map<std::pair<int, int>, Nanos> paid_until;  // of a bag on one host, whose workers share its price
+  for (const auto& one : payloads_) {  // in the order in which they began
     if (one->host == world_.options.liar || static_cast<std::size_t>(one->host) >= world_.options.prices.size()) continue;
     const double price = world_.options.prices[static_cast<std::size_t>(one->host)];
-    usd[family(one->job)] += price * static_cast<double>(one->ended_at - one->began_at) / k_hour;
+    Nanos& paid = paid_until[{family(one->job), one->host}];
+    const bool shares = world_.jobs[static_cast<std::size_t>(family(one->job))].spec.tasks.has_value();
+    // What a host does that was given up is not known to anybody: the job goes on elsewhere with what is left.
+    const auto given_up = given_up_at_.find({one->job, one->epoch.value});
+    const Nanos until = given_up == given_up_at_.end() ? one->ended_at : std::min(one->ended_at, std::max(given_up->second, one->began_at));
+    const Nanos from = shares ? std::max(one->began_at, std::min(paid, until)) : one->began_at;
+    paid = std::max(paid, until);
+    usd[family(one->job)] += price * static_cast<double>(until - from) / k_hour;
     beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s) / k_hour;
   }
   for (const auto& [job, sum] : usd) {

@@ -136,9 +136,13 @@ void Truth::audit(Laptop& laptop) {
 // It is not given up although its time is over.
 void Truth::check_silence(Laptop& laptop, const control::TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
+  if (job.unsure) unsure_at_[job.id().value] = world_.now;
   if (attempt == nullptr || job.unsure) return;
   const Nanos slack = 2 * world_.options.tick;
-  if (world_.now - laptop.clear_since() < slack) return;  // it may not be able to record it
+  const auto unsure = unsure_at_.find(job.id().value);
+  // It may not be able to record it, or has read only just now what is recorded.
+  // Each is looked at every two seconds.
+  if (world_.now - std::max(laptop.clear_since(), unsure == unsure_at_.end() ? 0 : unsure->second) < slack + 2 * k_s) return;
   for (const job::Member& member : attempt->members) {
     if (member.part == job::Part::collected) continue;
     const control::FleetHost* host = laptop.controller()->fleet().find(member.host);
@@ -241,6 +245,9 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
       const auto* running = other->in<job::Running>();
       if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;
       if (gpus_of(other->spec()) < gpus_of(job.spec())) continue;  // its end would not be enough
+      // It may fit there as things are, and waits all the same for a host that has not failed it.
+      const HostName& where = running->attempt.lead().host;
+      if (std::ranges::any_of(job.state().avoided, [&](const auto& one) { return one.host == where; })) continue;
       const Host& there = *world_.hosts[static_cast<std::size_t>(host_index(running->attempt.lead().host))];
       less_urgent = less_urgent || there.name() != HostName{"host" + std::to_string(world_.options.liar)};
     }

@@ -71,9 +71,7 @@ class LimitsConcern : public Concern {
     const WallTime clock = controls_.world.clock.wall();
     const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
     if (auto late = judge_late(job.state(), limits, wall)) controls_.book.apply(id, *std::move(late));
-    double price = job.state().price_per_hour();
-    for (const auto& [other_id, other] : controls_.book.placed())
-      if (other->spec().twin_of == id) price += other->state().price_per_hour();
+    const double price = price_with_twins(controls_.book, job);
     const auto spent = used_by(job, price, now);
     if (!spent) {
       report(spent.error(), "while counting what a job has used");

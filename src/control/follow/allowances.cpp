@@ -10,17 +10,25 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr std::string_view k_limit_total = "budget";
 constexpr Duration k_budgets_fresh = std::chrono::seconds{1};
 constexpr Duration k_first_slice = std::chrono::seconds{20};   // out of what is kept back for saving, until others give
+constexpr double k_longest_h = 24 * 366;                       // keeps sums of times far from overflow
 constexpr Duration k_jitter = std::chrono::milliseconds{200};  // of our clocks: no reason to tell hosts something new
 
 std::string key_of(const TrackedJob& job) { return job.id().value + "/" + std::to_string(job.state().epoch.value); }
 
+// Workers of one bag on one host cost what one of them costs.
+std::string payer_of(const TrackedJob& job) {
+  const job::Attempt* attempt = job.state().attempt();
+  if (!job.spec().tasks || attempt == nullptr) return key_of(job);
+  return (job.spec().twin_of.empty() ? job.id() : job.spec().twin_of).value + "@" + attempt->lead().host.value;
+}
+
 std::string job_in(const std::string& key) { return key.substr(0, key.find('/')); }
 
 Duration hours(double count) {
-  constexpr double k_longest = 24 * 366;  // keeps sums of times far from overflow
-  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::clamp(count, 0.0, k_longest) * 3.6e12)};
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::clamp(count, 0.0, k_longest_h) * 3.6e12)};
 }
 
 bool is_alive(const TrackedJob& job) {
@@ -34,6 +42,20 @@ std::optional<BootTime> steady(std::optional<BootTime> now, std::optional<BootTi
 }
 
 }  // namespace
+
+double price_with_twins(const JobBook& book, const TrackedJob& leader) {
+  std::map<std::string, double> prices;  // by payer
+  const auto add = [&](const TrackedJob& job) {
+    double& price = prices[payer_of(job)];
+    price = std::max(price, job.state().price_per_hour());
+  };
+  add(leader);
+  for (const auto& [id, other] : book.placed())
+    if (other->spec().twin_of == leader.id()) add(*other);
+  double sum = 0;
+  for (const auto& [payer, price] : prices) sum += price;
+  return sum;
+}
 
 void Allowances::Left::lessen(Duration by, std::string_view of) {
   if (run && *run <= by) return;
@@ -51,13 +73,6 @@ const std::vector<BudgetNow>& Allowances::budgets() {
   return budgets_;
 }
 
-double Allowances::price_with_twins(const TrackedJob& leader) const {
-  double price = leader.state().price_per_hour();
-  for (const auto& [id, other] : book_.placed())
-    if (other->spec().twin_of == leader.id()) price += other->state().price_per_hour();
-  return price;
-}
-
 std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
   const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
   if (!limits.hard || !limits.until) return std::nullopt;
@@ -65,27 +80,68 @@ std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
   return world_.clock.boot() + hours(static_cast<double>(left_ms) / 3.6e6);
 }
 
-// Returns the share of a month's budget that one job may use, when all running jobs divide the rest.
-Duration Allowances::slice_from(const BudgetNow& budget, const TrackedJob& job) {
+// Tells who else uses up the same amount, and what of it they hold.
+Allowances::Payers Allowances::payers(const TrackedJob& job, const Counts& counts) {
   const BootTime now = world_.clock.boot();
-  const double price = job.state().price_per_hour();
-  double of_all = 0, held = 0;
+  const std::string mine = payer_of(job);
+  std::map<std::string, double> prices, held;  // by payer
+  Payers all;
   for (const auto& [id, other] : book_.placed()) {
-    const bool counts = budget.budget.owner.empty() || other->spec().owner == budget.budget.owner;
-    if (!counts || !is_alive(*other) || other->state().price_per_hour() <= 0) continue;
-    of_all += other->state().price_per_hour();
-    if (other->id() == job.id()) continue;
-    if (other->in<job::Launching>() == nullptr)
-      dealing_.assume(key_of(*other), other->state().price_per_hour(), now + other->state().policy.lease);
-    held += dealing_.held(key_of(*other), now);
+    const double price = other->state().price_per_hour();
+    if (!counts(*other) || !is_alive(*other) || price <= 0) continue;
+    const std::string payer = payer_of(*other), key = key_of(*other);
+    prices[payer] = std::max(prices[payer], price);
+    if (other->in<job::Launching>() == nullptr && other->id() != job.id())
+      dealing_.assume(key, price, now + other->state().policy.lease);
+    held[payer] = std::max(held[payer], dealing_.held(key, now));
+    const std::optional<Duration> known = dealing_.known_left(key, now);
+    if (payer == mine) all.own = std::max(all.own, known.value_or(Duration{}));
+    if (other->id() == job.id()) all.is_known = known.has_value() || other->in<job::Launching>() != nullptr;
   }
-  const double reserve = reserve_of(budget.budget.usd_month, of_all);
-  const double left = budget.used_up ? 0 : budget.budget.usd_month - budget.spending.usd - reserve;
-  Duration slice = slice_of(left, held, price, of_all, job.state().policy.lease);
+  for (const auto& [payer, price] : prices) {
+    all.usd_per_hour += price;
+    if (payer == mine) continue;
+    all.alone = false;
+    all.held_by_others += held[payer];
+  }
+  return all;
+}
+
+// Returns the share that one job may use, when all that run divide the rest. What it holds already within its share stays
+// with it, whatever others hold: that makes the sum no larger.
+Duration Allowances::slice_from(const Pool& pool, const Payers& payers, const TrackedJob& job) const {
+  const double price = job.state().price_per_hour();
+  const Duration share = slice_of(pool.left, 0, price, payers.usd_per_hour, pool.most);
+  Duration slice = slice_of(pool.left, payers.held_by_others, price, payers.usd_per_hour, pool.most);
+  slice = std::max(slice, std::min(share, payers.own));
   // The others hold all of it until they are told: it begins with what is kept back.
-  if (job.in<job::Launching>() != nullptr && slice < k_first_slice && !budget.used_up)
-    slice = slice_of(left + reserve, held, price, price, k_first_slice);
+  if (job.in<job::Launching>() != nullptr && slice < k_first_slice && !pool.used_up)
+    slice = slice_of(pool.left + pool.reserve, payers.held_by_others, price, price, k_first_slice);
   return slice;
+}
+
+Duration Allowances::slice_of_month(const BudgetNow& budget, const TrackedJob& job) {
+  const Payers all = payers(job, [&](const TrackedJob& other) {
+    return budget.budget.owner.empty() || other.spec().owner == budget.budget.owner;
+  });
+  const double reserve = reserve_of(budget.budget.usd_month, all.usd_per_hour);
+  const double left = budget.used_up ? 0 : budget.budget.usd_month - budget.spending.usd - reserve;
+  return slice_from({left, reserve, job.state().policy.lease, budget.used_up}, all, job);
+}
+
+void Allowances::lessen_by_total(const TrackedJob& job, const TrackedJob& leader, double spent_usd, Left& left) {
+  const double budget = *leader.spec().budget_total;
+  const double price = price_with_twins(book_, leader);
+  if (price <= 0) return;
+  const Payers all = payers(job, [&](const TrackedJob& other) { return other.id() == leader.id() || other.spec().twin_of == leader.id(); });
+  const double reserve = reserve_of(budget, price);
+  const double usd = budget - reserve - spent_usd;
+  if (all.alone) return left.lessen(hours(usd / price), k_limit_total);
+  if (job.state().price_per_hour() <= 0) return;
+  const Duration slice = slice_from({usd, reserve, hours(k_longest_h), usd + reserve <= 0}, all, job);
+  left.keeps = !all.is_known;
+  left.waits = slice < k_first_slice;
+  left.lessen(slice, k_limit_total);
 }
 
 void Allowances::lessen_by_months(const TrackedJob& job, Left& left) {
@@ -93,7 +149,7 @@ void Allowances::lessen_by_months(const TrackedJob& job, Left& left) {
   std::optional<Duration> slice;
   for (const BudgetNow& budget : budgets()) {
     if (!budget.budget.owner.empty() && budget.budget.owner != job.spec().owner) continue;
-    const Duration one = slice_from(budget, job);
+    const Duration one = slice_of_month(budget, job);
     slice = std::min(slice.value_or(one), one);
   }
   if (!slice) return;
@@ -107,17 +163,13 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
   const auto spent_by = [&](const TrackedJob& one) -> registry::Spent {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
-        ask, counted_epoch(one.state()), price_with_twins(one), world_.clock.boot(), world_.clock.wall());
+        ask, counted_epoch(one.state()), price_with_twins(book_, one), world_.clock.boot(), world_.clock.wall());
     if (!spent) report(spent.error(), "while counting what a job has used");
     left.whole = left.whole || !spent;
     return spent ? *spent : registry::Spent{};
   };
   if (limits.most) left.lessen(*limits.most - spent_by(job).ran, "max_duration");
-  if (leader != nullptr && leader->spec().budget_total) {
-    const double budget = *leader->spec().budget_total;
-    const double price = price_with_twins(*leader);
-    if (price > 0) left.lessen(hours((budget - reserve_of(budget, price) - spent_by(*leader).usd) / price), "budget");
-  }
+  if (leader != nullptr && leader->spec().budget_total) lessen_by_total(job, *leader, spent_by(*leader).usd, left);
   lessen_by_months(job, left);
   return left;
 }
@@ -132,8 +184,8 @@ std::optional<Allowances::AtStart> Allowances::at_start(const TrackedJob& job) {
   budgets_at_.reset();  // one that was set just now binds: whoever starts without a limit has none until the next poll
   if (!concern(job)) return std::nullopt;
   Left left = left_of(job);
-  if (left.run) dealing_.tell(key_of(job), job.state().price_per_hour(), world_.clock.boot() + *left.run);
-  return AtStart{left.run, std::move(left.limit), deadline_of(job)};
+  if (left.run && !left.waits) dealing_.tell(key_of(job), job.state().price_per_hour(), world_.clock.boot() + *left.run);
+  return AtStart{left.run, std::move(left.limit), deadline_of(job), left.waits};
 }
 
 std::optional<HostMonitor::AttemptLimits> Allowances::running(const TrackedJob& job) {
@@ -142,7 +194,8 @@ std::optional<HostMonitor::AttemptLimits> Allowances::running(const TrackedJob& 
   const std::string key = key_of(job);
   if (!concern(job) && !told_.contains(key)) return std::nullopt;
   Left left = left_of(job);
-  if (left.whole) return std::nullopt;
+  if (left.keeps) dealing_.assume(key, job.state().price_per_hour(), world_.clock.boot() + job.state().policy.lease);
+  if (left.whole || left.keeps) return std::nullopt;
   HostMonitor::AttemptLimits limits;
   const BootTime now = world_.clock.boot();
   if (left.run) limits = {now + *left.run, std::move(left.limit), {}};

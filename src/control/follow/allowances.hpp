@@ -3,6 +3,7 @@
 // only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@
 
 namespace gridctl::control {
 
+// USD an hour of a job and its twins. The workers of a bag share the price of a host.
+[[nodiscard]] double price_with_twins(const JobBook& book, const TrackedJob& leader);
+
 class Allowances {
  public:
   Allowances(const World& world, JobBook& book) : world_(world), book_(book) {}
@@ -24,6 +28,7 @@ class Allowances {
     std::optional<Duration> run;
     std::string run_limit;
     std::optional<BootTime> time_until;
+    bool waits = false;  // others hold what is left: it would end at once, and begins when they have given
   };
   [[nodiscard]] std::optional<AtStart> at_start(const TrackedJob& job);
   // Limits of a running attempt. nullopt: its host keeps the limits that it has.
@@ -39,13 +44,32 @@ class Allowances {
     std::optional<Duration> run;
     std::string limit;
     bool whole = false;  // what was used could not be read: as if nothing had been
+    bool keeps = false;  // others may hold all that is left: what it was told by a daemon before us stays
+    bool waits = false;  // it is not worth to begin with: others hold what is left, until they are told to do with less
     void lessen(Duration by, std::string_view of);
   };
   [[nodiscard]] Left left_of(const TrackedJob& job);
   void lessen_by_months(const TrackedJob& job, Left& left);
-  [[nodiscard]] Duration slice_from(const BudgetNow& budget, const TrackedJob& job);
+  // An amount that several attempts use up together, in USD.
+  struct Pool {
+    double left = 0;
+    double reserve = 0;  // kept back of it, for saving and stopping
+    Duration most{};     // of one slice
+    bool used_up = false;
+  };
+  struct Payers {
+    double usd_per_hour = 0;  // of all
+    double held_by_others = 0;
+    Duration own{};           // that it and those which share its host hold, as they know it themselves
+    bool is_known = false;    // what it holds itself
+    bool alone = true;
+  };
+  using Counts = std::function<bool(const TrackedJob&)>;
+  [[nodiscard]] Payers payers(const TrackedJob& job, const Counts& counts);
+  [[nodiscard]] Duration slice_from(const Pool& pool, const Payers& payers, const TrackedJob& job) const;
+  [[nodiscard]] Duration slice_of_month(const BudgetNow& budget, const TrackedJob& job);
+  void lessen_by_total(const TrackedJob& job, const TrackedJob& leader, double spent_usd, Left& left);
   [[nodiscard]] const std::vector<BudgetNow>& budgets();
-  [[nodiscard]] double price_with_twins(const TrackedJob& leader) const;
   [[nodiscard]] std::optional<BootTime> deadline_of(const TrackedJob& job) const;
 
   const World world_;

@@ -112,6 +112,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
     report(order.error(), "while preparing a launch");
     return try_later(id, name, k_launch_retry);
   }
+  if (order->allowance && order->allowance->waits) return try_later(id, name, k_launch_retry);
   order->secrets = *std::move(secrets);
   in_background(
       id, name, {os::Lane::Kind::urgent, effect.host.value},

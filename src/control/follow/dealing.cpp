@@ -6,12 +6,13 @@
 namespace gridctl::control {
 
 void Dealing::assume(const std::string& key, double usd_per_hour, BootTime lease_ends) {
-  slices_.try_emplace(key, Slice{usd_per_hour, lease_ends, lease_ends});
+  slices_.try_emplace(key, Slice{usd_per_hour, BootTime{}, lease_ends, true});
 }
 
 void Dealing::tell(const std::string& key, double usd_per_hour, BootTime until) {
   Slice& slice = slices_.try_emplace(key, Slice{usd_per_hour, until, until}).first->second;
   slice.usd_per_hour = usd_per_hour;
+  slice.assumed = false;
   slice.told = until;
   slice.until = std::max(slice.until, until);
 }
@@ -20,7 +21,15 @@ void Dealing::reported(const std::string& key, std::optional<BootTime> until) {
   const auto found = slices_.find(key);
   if (found == slices_.end()) return;
   Slice& slice = found->second;
-  slice.until = std::max(slice.told, until.value_or(slice.told));
+  if (!slice.assumed) slice.until = std::max(slice.told, until.value_or(slice.told));
+  else if (until) slice.until = *until;
+  slice.assumed = false;
+}
+
+std::optional<Duration> Dealing::known_left(const std::string& key, BootTime now) const {
+  const auto found = slices_.find(key);
+  if (found == slices_.end() || found->second.assumed) return std::nullopt;
+  return std::max(found->second.until - now, Duration{});
 }
 
 double Dealing::held(const std::string& key, BootTime now) const {

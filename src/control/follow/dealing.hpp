@@ -18,6 +18,7 @@ class Dealing {
     double usd_per_hour = 0;
     BootTime told;   // until then it may run, as was told last
     BootTime until;  // until then it may run, as far as we can know
+    bool assumed = false;  // nobody here has told it anything, and it has not told us either
   };
   // It runs already, and nobody knows what it was told: it may hold all until its lease ends.
   void assume(const std::string& key, double usd_per_hour, BootTime lease_ends);
@@ -33,6 +34,8 @@ class Dealing {
   [[nodiscard]] bool knows(const std::string& key) const { return slices_.contains(key); }
   // USD that this one may still cost from now on.
   [[nodiscard]] double held(const std::string& key, BootTime now) const;
+  // How long it may still run as it knows itself, from us or by its own word; nullopt: it is only assumed.
+  [[nodiscard]] std::optional<Duration> known_left(const std::string& key, BootTime now) const;
 
  private:
   std::map<std::string, Slice> slices_;

@@ -211,12 +211,13 @@ TEST_F(CoreTest, APollMovesWhatIsKeptOnlyForward) {
 
 TEST_F(CoreTest, AnAllowanceCountsOnlyFromATimeOfThisHost) {
   ValueAttempt& one = host.add(5);
-  for (const auto& [echo, counts] : {std::pair{at(1001), false}, {BootTime{0}, false}, {at(1000), true}}) {
+  for (const auto& [echo, counts] : {std::pair{at(1001), false}, {BootTime{0}, false}, {at(990), true}}) {
     wire::PollRequest request{echo, 60s, {}};
     request.attempts.push_back({{"j"}, Epoch{5}, 0, {}, wire::Allowance{100s, "budget", {}}});
     ASSERT_THAT(core.poll(request), IsOk());
     EXPECT_EQ(one.limits.has_value(), counts) << echo.ns;
   }
+  EXPECT_EQ(one.limits->run_until, at(1090)) << "from when it was sent on: the way here took ten seconds";
 }
 
 TEST_F(CoreTest, WhatEndedOrIsOfAnEarlierBootIsNotRenewed) {

@@ -19,6 +19,7 @@ class Allowed : public testing::FollowedJobs {
     if (!limits || !limits->run_until) return std::nullopt;
     return seconds(*limits->run_until - clock.boot()) / 3600;
   }
+  static Duration nanoseconds_of(double hours) { return std::chrono::nanoseconds{static_cast<std::int64_t>(hours * 3.6e12)}; }
   static auto about(double hours) { return ::testing::Optional(DoubleNear(hours, 1e-6)); }
 
   Allowances allowances{World{clock, run, net, registry, freight, folders}, book};
@@ -155,9 +156,80 @@ TEST_F(Allowed, TwinsUseUpTheBudgetOfTheirLeaderTogether) {
   place("second", "bob", 3);
   place("other", "eve", 100);
   const double together = (10 - 5 * 32.0 / 3600) / 5;
+  for (const char* id : {"leader", "second"}) {
+    EXPECT_FALSE(allowances.running(job(id))) << "a daemon before us may have told it something else";
+    allowances.reported(job(id), nanoseconds_of(together));
+  }
   EXPECT_THAT(hours("leader"), about(together));
   EXPECT_THAT(hours("second"), about(together));
   EXPECT_EQ(allowances.running(job("second"))->run_limit, "budget");
+}
+
+// A worker of the bag whose first one is `leader`; it begins as soon as others let it.
+struct OfABag : Allowed {
+  void worker(const std::string& id, const std::string& host, double usd_per_hour) {
+    submit(id, [&](job::Spec& spec) {
+      spec.tasks = job::Tasks{};
+      if (id == "leader") spec.budget_total = 10;
+      else spec.twin_of = {"leader"};
+    });
+    place(id, host, usd_per_hour, false);
+  }
+};
+
+TEST_F(OfABag, WorkersOnOneHostPayItOnce) {
+  worker("leader", "ada", 2);
+  EXPECT_THAT(seconds(*allowances.at_start(job("leader"))->run) / 3600, DoubleNear((10 - 2 * 32.0 / 3600) / 2, 1e-6));
+  start("leader");
+  worker("second", "ada", 2);
+  const auto begins = allowances.at_start(job("second"));
+  EXPECT_FALSE(begins->waits) << "the other has paid for the host";
+  EXPECT_THAT(seconds(*begins->run) / 3600, DoubleNear((10 - 2 * 32.0 / 3600) / 2, 1e-6));
+  EXPECT_EQ(price_with_twins(book, job("leader")), 2);
+  worker("third", "bob", 3);
+  EXPECT_EQ(price_with_twins(book, job("leader")), 5);
+}
+
+TEST_F(OfABag, SilentWorkersNeverSpendMoreThanIsLeftTogether) {
+  worker("leader", "ada", 2);
+  const double alone = seconds(*allowances.at_start(job("leader"))->run) / 3600;
+  start("leader");
+  worker("second", "bob", 2);
+  EXPECT_EQ(allowances.at_start(job("second"))->run, 20s) << "the other holds the rest; what is kept back is enough to begin";
+  start("second");
+  worker("third", "eve", 2);
+  EXPECT_TRUE(allowances.at_start(job("third"))->waits) << "12 s of its own are not worth to begin with";
+  EXPECT_LE(2 * (alone + 20.0 / 3600), 10) << "whatever the hosts hear from now on";
+  const double share = (10 - 6 * 32.0 / 3600) / 6;
+  EXPECT_THAT(hours("leader"), about(share)) << "it is told to do with less";
+  EXPECT_THAT(hours("second"), ::testing::Optional(::testing::Lt(1.0 / 60))) << "but may not have heard of it";
+  EXPECT_TRUE(allowances.at_start(job("third"))->waits);
+  allowances.reported(job("leader"), nanoseconds_of(share));
+  EXPECT_THAT(hours("second"), about(share));
+  const auto begins = allowances.at_start(job("third"));
+  EXPECT_FALSE(begins->waits);
+  EXPECT_THAT(seconds(*begins->run) / 3600, DoubleNear(share, 1e-6));
+}
+
+TEST_F(OfABag, WhoWouldEndAtOnceWaitsUntilOthersHaveGiven) {
+  worker("leader", "ada", 2000);  // what is kept back is a tenth of the budget: 1.8 seconds of two hosts
+  EXPECT_FALSE(allowances.at_start(job("leader"))->waits);
+  start("leader");
+  worker("second", "bob", 2000);
+  EXPECT_TRUE(allowances.at_start(job("second"))->waits);
+}
+
+TEST_F(OfABag, AfterADaemonsStartEachWorkerKeepsWhatItHas) {
+  for (const auto& [id, host] : {std::pair("leader", "ada"), std::pair("second", "bob"), std::pair("third", "eve")}) worker(id, host, 2), start(id);
+  const double share = (10 - 6 * 32.0 / 3600) / 6;
+  for (const char* id : {"leader", "second"}) {
+    EXPECT_FALSE(allowances.running(job(id)));
+    allowances.reported(job(id), nanoseconds_of(share));
+    EXPECT_THAT(hours(id), about(share)) << "the third may hold all that is left, and this is no reason to end it";
+  }
+  EXPECT_FALSE(allowances.running(job("third")));
+  allowances.reported(job("third"), std::nullopt);
+  EXPECT_THAT(hours("third"), about(share)) << "it had no limit";
 }
 
 TEST_F(Allowed, ATinyChangeIsNoNewsForAHost) {

@@ -356,6 +356,20 @@ TEST_F(OnHosts, ACheckpointThatNobodyIsSureOfIsWrittenDownAsSuch) {
   EXPECT_FALSE(registry.checkpoints({"job"})->front().stall);
 }
 
+TEST_F(OnHosts, WhatAHostSaysOfATornCheckpointIsWrittenDown) {
+  runs();
+  for (const bool torn : {false, true}) {
+    says(wire::AttemptPhase::running, [&](wire::AttemptStatus& status) {
+      saved(torn ? 4 : 3)(status);
+      status.checkpoints[0].as_left = status.checkpoints[0].provisional = true;
+      status.checkpoints[0].torn = torn;
+    });
+    const registry::Checkpoint kept = registry.checkpoints({"job"})->back();
+    EXPECT_TRUE(kept.as_left);
+    EXPECT_EQ(kept.torn, torn) << "a torn one is never restored by itself";
+  }
+}
+
 // A host that lies could plant a state in it that the next host would begin from.
 TEST_F(OnHosts, OfAJobThatAsksForNoneNoCheckpointIsTaken) {
   runs([](job::Spec& spec) { spec.checkpoint.interval = job::CheckpointPolicy::Interval::off; });

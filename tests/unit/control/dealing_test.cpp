@@ -56,6 +56,21 @@ TEST(Dealing, WhatRanBeforeUsMayHoldAllUntilItsLeaseEnds) {
   EXPECT_DOUBLE_EQ(dealing.held("a", at(0)), 10);
 }
 
+TEST(Dealing, WhatRanBeforeUsIsBelievedWhatItSays) {
+  Dealing dealing;
+  dealing.assume("a", 3600, at(100));
+  EXPECT_FALSE(dealing.known_left("a", at(0))) << "nobody has told it anything, and it has not told us";
+  dealing.reported("a", at(30));
+  EXPECT_DOUBLE_EQ(dealing.held("a", at(0)), 30);
+  EXPECT_EQ(dealing.known_left("a", at(10)), Duration(20s));
+  EXPECT_EQ(dealing.known_left("a", at(50)), Duration{});
+  dealing.assume("b", 3600, at(100));
+  dealing.reported("b", std::nullopt);
+  EXPECT_DOUBLE_EQ(dealing.held("b", at(0)), 100) << "it has no limit but its lease";
+  EXPECT_EQ(dealing.known_left("b", at(0)), Duration(100s));
+  EXPECT_FALSE(dealing.known_left("c", at(0)));
+}
+
 // Hosts that come, fall silent, miss messages and come back never hold more than the budget together, whatever the order.
 TEST(Dealing, SlicesNeverSumAboveTheBudget) {
   constexpr unsigned k_seeds = 200;

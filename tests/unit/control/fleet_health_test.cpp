@@ -2,6 +2,7 @@
 // How hosts are: when each is asked, what is kept of its answer, and who is told.
 #include <gmock/gmock.h>
 
+#include "db/database.hpp"
 #include "hand_fleet.hpp"
 
 namespace gridctl::control {
@@ -171,6 +172,25 @@ TEST_F(FleetHealth, KeepsAndTellsWhatHasChanged) {
   facts[0].name = {"ada"};
   fleet().judge(facts);
   EXPECT_TRUE(facts[0].unhealthy_gpus.contains("GPU-1"));
+}
+
+TEST_F(FleetHealth, WhatCouldNotBeWrittenDownIsJudgedAnew) {
+  begin();
+  tell();
+  ears.take();
+  db::Database database = *db::Database::open(dir.path() / "state.db");
+  ASSERT_THAT(database.execute("CREATE TRIGGER fails BEFORE INSERT ON host_events BEGIN SELECT RAISE(ABORT, 'the disk fails'); END"), IsOk());
+  xid(95);
+  tick(1min);
+  tell();
+  EXPECT_EQ(host("ada").health.standing.state_of("GPU-1"), UnitState::ok) << "nobody would ever hear of it";
+  EXPECT_THAT(ears.take(), Not(Contains("ada changed 1")));
+  ASSERT_THAT(database.execute("DROP TRIGGER fails"), IsOk());
+  report.taken_at = report.gpus_at = report.taken_at + 1min;
+  tick(1min);
+  tell();
+  EXPECT_EQ(host("ada").health.standing.state_of("GPU-1"), UnitState::quarantined);
+  EXPECT_EQ(registry.host_events({"ada"}, 0)->back().kind, "quarantined");
 }
 
 TEST_F(FleetHealth, TellsJobsOfAGpuThatIsGoneAndOfNoOther) {

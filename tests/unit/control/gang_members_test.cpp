@@ -184,6 +184,26 @@ TEST_P(EachMember, SaysItsOwnWords) {
   }
 }
 
+// What it has used is not counted before each host has said since when it runs.
+TEST_P(EachMember, IsHeardBeforeAnythingIsCounted) {
+  runs();
+  JobBook again(world());  // of a daemon that has just begun
+  Attempts fresh(world(), again, fleet(), pacer);
+  again.refresh();
+  const auto says_to_it = [&](const std::string& name) {
+    wire::PollReply reply;
+    reply.attempts.emplace_back();
+    reply.attempts[0].job = {"gang"};
+    reply.attempts[0].epoch = state().epoch;
+    reply.attempts[0].phase = wire::AttemptPhase::running;
+    static_cast<FleetListener&>(fresh).polled(host(name), reply);
+  };
+  for (const std::string& other : others()) says_to_it(other);
+  EXPECT_FALSE(fresh.is_counted(*again.find({"gang"})));
+  says_to_it(its());
+  EXPECT_TRUE(fresh.is_counted(*again.find({"gang"})));
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, EachMember, ::testing::Values(0, 1, 2));
 
 }  // namespace

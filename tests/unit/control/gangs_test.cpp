@@ -125,6 +125,15 @@ TEST_F(GangOnHosts, ACheckpointOfAllIsWrittenDownAsOne) {
   EXPECT_THAT(*registry.checkpoints({"gang"}), SizeIs(1)) << "there is nothing new";
 }
 
+TEST_F(GangOnHosts, WhenAPartWasSavedIsCountedBackFromItsArrival) {
+  runs();
+  merges_to(50, {3, 3, 3});
+  bulk.took = 2s;
+  says("ada", wire::AttemptPhase::running, 3, [](wire::AttemptStatus& status) { status.checkpoints[0].age_ms = 700; });
+  ASSERT_THAT(bulk.parts, SizeIs(3));
+  EXPECT_EQ(bulk.parts[0][0].saved_at, clock.boot() - 2700ms);
+}
+
 TEST_F(GangOnHosts, ACheckpointOfWhichAPartIsUnsureIsUnsure) {
   runs();
   merges_to(50, {3, 4, 5});

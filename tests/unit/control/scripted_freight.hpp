@@ -97,6 +97,7 @@ class ScriptedFreight final : public Freight {
     Pulled pulled;
     pulled.from = checkpoint;
     pulled.bytes = *moved;
+    pulled.took = took;
     return pulled;
   }
   [[nodiscard]] Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>& members) override {
@@ -127,6 +128,7 @@ class ScriptedFreight final : public Freight {
   Result<std::string> healed = std::string();
   std::map<std::string, std::deque<std::optional<Error>>> fails;  // what is done with trees, in turn
   std::uint64_t bytes = 1000;                                     // of each tree
+  Duration took{};                                                // each of them
   std::vector<std::string> reached;                               // hosts, each time
   std::function<Result<MergedParts>()> merges;
   std::vector<std::vector<CheckpointPart>> parts;  // that were to be merged last

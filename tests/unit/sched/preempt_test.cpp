@@ -63,6 +63,17 @@ TEST(Preempt, AsksThoseOfTheLowestPriorityAndThenTheYoungest) {
   EXPECT_THAT(grid.leave(), ElementsAre("old", "young"));
 }
 
+TEST(Preempt, RoomOnAHostThatItAvoidsIsNoReasonToWaitForAnother) {
+  Grid grid(2, 2);
+  grid.runs("lesser", 0, {0, 1, 2, 3}, 0).runs("beside", 1, {0}, 0);
+  EXPECT_THAT(grid.leave(), IsEmpty()) << "it goes to the other host";
+  grid.avoided.push_back({grid.empty[1].name, "it failed this job"});
+  EXPECT_THAT(grid.leave(), ElementsAre("lesser")) << "it waits for this one, and does not go there";
+  grid.avoided.clear();
+  grid.empty[1].shunned = "it fails 26 times as often as others";
+  EXPECT_THAT(grid.leave(), ElementsAre("lesser"));
+}
+
 TEST(Preempt, TakesTheHostWhereTheLeastImportantRun) {
   Grid grid(4, 2);
   grid.runs("big", 0, {0, 1, 2, 3}, 5);

@@ -57,6 +57,20 @@ TEST_F(Transfer, PushesATreeThatTheHostThenHolds) {
   EXPECT_EQ(store::scan(dir / "out", {})->tree, tree);
 }
 
+// The host seals by itself when its connection ends; it may lose its power before.
+TEST_F(Transfer, WhatWasPushedIsDurableWhenThatIsSaid) {
+  write(dir / "src/a.py", "print(1)");
+  const auto scanned = store::scan(dir / "src", {});
+  ASSERT_THAT(scanned, IsOk());
+  const os::Fd fd = *os::open_file(dir / "src", O_RDONLY | O_DIRECTORY);
+  store::DirectoryChunks chunks(fd.get(), scanned->tree);
+  Host host(cache, snapshots);
+  const Bytes manifest = to_manifest(scanned->tree);
+  ASSERT_THAT(push_tree(*host.link, scanned->tree, manifest, chunks, os::system_clock()), IsOk());
+  ChunkStore fresh = *ChunkStore::open(dir / "cache");
+  EXPECT_THAT(fresh.get(store::root_of(manifest)), IsOk());
+}
+
 // It has everything, and then one of the chunks is gone: the manifest, or a file's.
 class Forgetful final : public wire::Link {
  public:
