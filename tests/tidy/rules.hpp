@@ -16,6 +16,7 @@ using Findings = std::vector<std::string>;
 [[nodiscard]] Findings check_layers(const Source& source);        // which room may include which
 [[nodiscard]] Findings check_third_party(const Source& source);   // each library in one room
 [[nodiscard]] Findings check_system_calls(const Source& source);  // headers of the system in os and agent
+[[nodiscard]] Findings check_ways(const Source& source);          // hosts are reached by AgentNetwork alone
 [[nodiscard]] Findings check_words(const Source& source);         // clocks, randomness, shells; unfinished work
 [[nodiscard]] Findings check_shape(const Source& source);         // licence line, length, name, include style
 [[nodiscard]] Findings check_functions(const Source& source, const std::map<std::string, int>& allowed);

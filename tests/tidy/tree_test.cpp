@@ -59,6 +59,8 @@ TEST(Tree, LibrariesStayInTheirRooms) { expect_clean(product(), &check_third_par
 
 TEST(Tree, SystemHeadersStayInOsAndAgent) { expect_clean(product(), &check_system_calls); }
 
+TEST(Tree, HostsAreReachedByTheNetworkAlone) { expect_clean(product(), &check_ways); }
+
 TEST(Tree, UsesNoBannedWords) { expect_clean(product(), &check_words); }
 
 TEST(Tree, FilesHaveTheirShape) { expect_clean(product(), &check_shape); }
