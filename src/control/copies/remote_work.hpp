@@ -10,6 +10,7 @@
 
 #include "control/copies/host_uploads.hpp"
 #include "control/copies/open_remote.hpp"
+#include "control/reach/paths.hpp"
 #include "os/files.hpp"
 #include "store/copying.hpp"
 

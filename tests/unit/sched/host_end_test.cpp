@@ -44,7 +44,7 @@ TEST(HostEnd, TurnsAwayAJobWhoseWorkDoesNotFitAndThatDoesNotSave) {
   spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
   spec.workload.work = 2h;
   EXPECT_EQ(refusal(spec, 3h), "");
-  EXPECT_EQ(refusal(spec, 1h), "ends: it ends at " + format_rfc3339(k_end) + ", in 1h; the job needs 2h there, and does not save");
+  EXPECT_EQ(refusal(spec, 1h), "ends: it ends at " + format_rfc3339(k_end) + ", in 1.0h; the job needs 2.0h there, and does not save");
   EXPECT_TRUE(placed(spec, 1h).could_ever_fit) << "it may be there for longer: nobody gives up";
   spec.workload.work.reset();
   spec.max_duration = 90min;
