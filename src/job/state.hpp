@@ -422,7 +422,6 @@ inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_gang_grace = std::chrono::seconds{2};   // for the others of a gang that has lost a member
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
-
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
 [[nodiscard]] std::string doing_in_words(std::string_view doing);
 

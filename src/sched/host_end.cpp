@@ -11,7 +11,7 @@ namespace gridctl::sched {
 
 Duration lead_before_end(const CheckpointCost& cost) {
   const Duration stall = cost.stall > Duration{} ? cost.stall : k_stall_assumed;
-  return std::min<Duration>(2 * (stall + cost.upload) + k_interval_min + k_end_stop, k_end_lead_max);
+  return std::min<Duration>(2 * (stall + cost.upload) + k_interval_min + k_end_rhythm + k_end_stop, k_end_lead_max);
 }
 
 Interval before_end(Interval tuned, Duration rest) {

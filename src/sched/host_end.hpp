@@ -10,10 +10,11 @@ namespace gridctl::sched {
 
 inline constexpr Duration k_end_stop = std::chrono::seconds{60};     // for stopping a job, and for its last files
 inline constexpr Duration k_end_stay = std::chrono::seconds{60};     // of work: for less, no job goes to such a host
+inline constexpr Duration k_end_rhythm = std::chrono::seconds{60};   // for programs that save by a clock of their own
 inline constexpr Duration k_end_lead_max = std::chrono::minutes{30};
 
-// So long before the end a job is asked to save and to leave: time for two checkpoints (one may be under way), and to
-// stop.
+// So long before the end a job is asked to save and to leave: time for two checkpoints (one may be under way), for the
+// program to come to it, and to stop.
 [[nodiscard]] Duration lead_before_end(const CheckpointCost& cost);
 // `tuned`, where the next checkpoint would fall beyond `rest`, the time until the job is to leave: then it falls just
 // before that.

@@ -183,7 +183,7 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   tell([&](FleetListener& one) { one.polled(host, reply); });
 }
 
-// What it says is as exact as its answer is quick: an instant that hardly differs is the one that is known.
+// Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.
 void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
   std::optional<WallTime> ends;
   if (reply.ends_in)

@@ -29,7 +29,7 @@ struct TrustRequest {
 // and pins nothing. Returns the keys that the host shows.
 [[nodiscard]] Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const TrustRequest& request,
                                                            BootTime deadline, os::Clock& clock);
-// The same of a provider that is to be registered. `provider` of the result also says where its address leads.
+// Does so for a provider that is to be registered. `provider` of the result also says where its address leads.
 struct Trusted {
   registry::Provider provider;
   std::vector<ssh::HostKey> keys;

@@ -100,8 +100,8 @@ TEST(HostEnd, CountsForEachMemberOfAGang) {
 }
 
 TEST(HostEnd, LeavesTimeForTwoCheckpointsAndTheStop) {
-  EXPECT_EQ(lead_before_end({5s, 20s, {}}), 2 * 25s + 10s + 60s);
-  EXPECT_EQ(lead_before_end({}), 2 * 5s + 10s + 60s) << "five seconds are assumed";
+  EXPECT_EQ(lead_before_end({5s, 20s, {}}), 2 * 25s + 10s + 60s + 60s);
+  EXPECT_EQ(lead_before_end({}), 2 * 5s + 10s + 60s + 60s) << "five seconds are assumed";
   EXPECT_EQ(lead_before_end({1h, 1h, {}}), 30min);
 }
 
