@@ -9,6 +9,7 @@
 #include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
 #include "control/copies/newest.hpp"
@@ -71,8 +72,10 @@ Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpo
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   Result<Pulled> pulled = copy_from_here(chunks, checkpoint, directory);
   if (pulled || !is_damage(pulled.error()) || copies.empty()) return pulled;
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   TRY_ASSIGN(const control::HealedFrom healed,
-             control::heal_from(context.paths(), chunks, copies, {checkpoint.job, checkpoint.seq}, checkpoint.root,
+             control::heal_from(context.paths(), net, chunks, copies, {checkpoint.job, checkpoint.seq}, checkpoint.root,
                                 context.clock));
   context.note("it was damaged here; brought back " + control::describe(healed));
   return copy_from_here(chunks, checkpoint, directory);
@@ -107,7 +110,7 @@ Result<std::optional<std::vector<std::string>>> check_newest(Context& context, r
   if (wanted.seq) return std::optional<std::vector<std::string>>();
   const std::string from = parsed.value("from"), name = checkpoint_name(remote.record.job, remote.record.seq);
   TRY_ASSIGN(control::Testimony said,
-             control::ask_witnesses(registry, context.paths(), *remote.key, from, remote.record, context.clock));
+             control::ask_witnesses(registry, context.paths(), *remote.net, *remote.key, from, remote.record, context.clock));
   if (remote.newest_seq != remote.record.seq)
     said.witnesses.push_back(
         {"a record there whose packs are missing", "", remote.record.job, remote.newest_seq, remote.newest_at});

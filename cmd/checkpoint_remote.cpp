@@ -74,7 +74,9 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, kept_at));
   RemoteCheckpoint remote;
   remote.key = std::make_unique<store::StoreKey>(*key);
-  TRY_ASSIGN(remote.backend, control::open_remote(access, context.paths(), context.clock));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  remote.net = std::make_unique<control::SshNetwork>(std::move(net));
+  TRY_ASSIGN(remote.backend, control::open_remote(access, *remote.net, context.clock));
   TRY_ASSIGN(const store::RemoteListing there, store::list_remote(*remote.backend));
   TRY_ASSIGN(std::vector<store::CopyRecord> found, matching(remote, there, wanted));
   const auto whole =

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "store/remote.hpp"
 #include "store/remote_source.hpp"
 #include "store/record.hpp"
@@ -17,6 +18,7 @@ struct RemoteCheckpoint {
   store::CopyRecord record;
   CheckpointSeq newest_seq;  // of the records there, also of one whose packs are not all there
   WallTime newest_at;
+  std::unique_ptr<control::SshNetwork> net;  // that the next uses
   std::unique_ptr<store::Backend> backend;
   std::unique_ptr<store::StoreKey> key;
   std::unique_ptr<store::RemoteSource> source;

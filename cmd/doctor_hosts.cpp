@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/doctor.hpp"
 #include "cmd/findings.hpp"
+#include "cmd/network.hpp"
 #include "control/fleet/health.hpp"
 #include "probe/gather.hpp"
 #include "ui/human.hpp"
@@ -115,12 +116,14 @@ Diagnoses examine_hosts(const Context& context, const std::vector<registry::Prov
                         const ControllerId& controller, Duration patience) {
   os::Clock& clock = context.clock;
   const BootTime deadline = clock.boot() + patience;
+  // Shared with threads that may still wait for a host when nobody waits for them any more.
+  const auto net = std::make_shared<control::SshNetwork>(clock, context.paths(), controller);
   std::vector<std::optional<Seen>> seen;
   for (std::size_t from = 0; from < providers.size(); from += k_at_once) {
     std::vector<std::function<Seen()>> works;
     for (std::size_t i = from; i < std::min(from + k_at_once, providers.size()); ++i)
-      works.push_back([provider = providers[i], paths = context.paths(), controller, deadline, &clock] {
-        return control::see_health(provider, paths, controller, deadline, clock);
+      works.push_back([provider = providers[i], net, deadline, &clock] {
+        return control::see_health(*net, provider, deadline, clock);
       });
     const Duration left = std::max(Duration::zero(), deadline - clock.boot());
     for (auto& one : probe::gather<Seen>(std::move(works), left)) seen.push_back(std::move(one));

@@ -11,6 +11,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/known_keys.hpp"
+#include "cmd/network.hpp"
 #include "cmd/ssh_names.hpp"
 #include "control/fleet/register_host.hpp"
 #include "os/mutex.hpp"
@@ -45,7 +46,7 @@ struct Looked {
 
 // Asks hosts side by side; `told` hears of each as it answers, one at a time.
 std::vector<Looked> look_at(Context& context, const std::vector<std::string>& names,
-                            const std::vector<registry::Provider>& known, const ControllerId& controller,
+                            const std::vector<registry::Provider>& known, control::AgentNetwork& net,
                             const AskKeys& ask, const std::function<void(const Looked&)>& told) {
   std::vector<Looked> all(names.size());
   std::atomic<std::size_t> next = 0;
@@ -61,7 +62,7 @@ std::vector<Looked> look_at(Context& context, const std::vector<std::string>& na
       request.others = known;
       request.ask = ask;
       const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
-      all[i] = {names[i], control::enroll(request, context.paths(), controller, deadline, context.clock)};
+      all[i] = {names[i], control::enroll(net, request, context.paths(), deadline, context.clock)};
       const os::MutexLock lock(mutex);
       told(all[i]);
     }
@@ -84,14 +85,14 @@ bool lacks_trust(const Looked& looked) { return !looked.found && looked.found.er
 
 // Hosts whose keys nobody knows are asked again, one after the other, with a person who compares the keys.
 std::vector<Looked> look_with_person(Context& context, const std::vector<std::string>& names,
-                                     const std::vector<registry::Provider>& known, const ControllerId& controller) {
+                                     const std::vector<registry::Provider>& known, control::AgentNetwork& net) {
   const AskKeys ask = asker(context);
   const auto tell = [&](const Looked& one) { context.note("  " + line_of(one)); };
-  std::vector<Looked> all = look_at(context, names, known, controller, {}, [&](const Looked& one) {
+  std::vector<Looked> all = look_at(context, names, known, net, {}, [&](const Looked& one) {
     if (!ask || !lacks_trust(one)) tell(one);
   });
   for (Looked& one : all)
-    if (ask && lacks_trust(one)) one = std::move(look_at(context, {one.name}, known, controller, ask, tell).front());
+    if (ask && lacks_trust(one)) one = std::move(look_at(context, {one.name}, known, net, ask, tell).front());
   return all;
 }
 
@@ -202,7 +203,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl init --all");
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Provider> known, registry.providers());
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   const std::vector<std::string> wanted = names;
   names = not_yet(context, names, known);
   if (names.empty()) {
@@ -211,7 +212,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return 0;
   }
   context.note("asking " + std::to_string(names.size()) + (names.size() == 1 ? " host..." : " hosts..."));
-  const std::vector<Looked> looked = look_with_person(context, names, known, controller);
+  const std::vector<Looked> looked = look_with_person(context, names, known, net);
   std::set<std::string> chosen(names.begin(), names.end());
   if (!parsed.has("host") && !parsed.has("all")) {
     TRY_ASSIGN(chosen, ask_which(context, looked));

@@ -60,7 +60,7 @@ Result<void> fetch(Context& context, registry::Registry& registry, const registr
   os::Loop loop;
   control::SshNetwork network(loop, context.clock, context.paths(), controller);
   control::LinkMeter meter;
-  control::StoreFreight freight(network, context.clock, registry, meter, controller);
+  control::StoreFreight freight(network, context.clock, registry, meter);
   const control::HostReach host = control::with_budget({provider, nullptr}, context.clock);
   TRY_ASSIGN(const transfer::BulkLink bulk, freight.reach(host, control::k_reach_patience));
   TRY_ASSIGN(const control::GatheredResults gathered,

@@ -7,8 +7,6 @@
 #include "cmd/findings.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
-#include "control/reach/agent_link.hpp"
-#include "control/reach/connect_agent.hpp"
 #include "lend/boot.hpp"
 #include "lend/call.hpp"
 #include "lend/dial.hpp"

@@ -7,9 +7,7 @@
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "control/reach/agent_link.hpp"
-#include "control/reach/connect_agent.hpp"
-#include "lend/call.hpp"
+#include "control/reach/relay.hpp"
 #include "lend/lent.hpp"
 #include "os/address.hpp"
 #include "os/net.hpp"
@@ -149,11 +147,8 @@ std::string limits_text(const wire::GuestTerms& terms) {
 }
 
 Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline) {
-  const lend::RelayCommand here = lend::relay_here(context.clock);
-  TRY_ASSIGN(const control::AgentSession session,
-             control::open_agent(control::Connector(here), {control::agent_images(), controller, {}}, deadline,
-                                 context.clock));
-  return lend::agent_home() / "bin" / session.hello.build / "gridctl-agent";
+  TRY_ASSIGN(const std::string build, control::place_agent_here(controller, deadline, context.clock));
+  return lend::agent_home() / "bin" / build / "gridctl-agent";
 }
 
 std::string hours_text(const wire::GuestTerms& terms) {

@@ -2,6 +2,7 @@
 #include "cmd/measure_first.hpp"
 
 #include "base/text.hpp"
+#include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
 #include "sched/residency.hpp"
 
@@ -33,7 +34,11 @@ void measure_between(Context& context, registry::Registry& registry, std::set<st
     if (outcome == nullptr) context.note("measuring the link between " + task.a + " and " + task.b + (again ? " again" : ""));
     else if (!*outcome) context.note("  not measured: " + sanitize(outcome->error().one_line()));
   };
-  const Result<void> measured = control::measure_now(registry, context.paths(), context.clock, wanted);
+  const auto measure = [&]() -> Result<void> {
+    TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+    return control::measure_now(registry, context.paths(), net, context.clock, wanted);
+  };
+  const Result<void> measured = measure();
   if (!measured) context.note("  not measured: " + sanitize(measured.error().one_line()));
 }
 

@@ -2,6 +2,7 @@
 #include "cmd/pausing.hpp"
 
 #include "base/text.hpp"
+#include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/random.hpp"
 
@@ -62,12 +63,12 @@ Result<std::string> pause_in_place(Context& context, registry::Registry& registr
   TRY_ASSIGN(const job::Attempt* attempt, attempt_of(job));
   const job::Member& member = attempt->lead();
   TRY_ASSIGN(const registry::Provider provider, registry.provider(member.host));
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   if (!wish.resume && !member.gpu_uuids.empty() && !attempt->last_saved_at)
     context.note(job.name +
                  " has saved no checkpoint yet: if the GPU's driver fails during the pause, the job starts over");
   const std::string op = job.id.value + ":" + std::to_string(attempt->epoch.value) + ":pause:" + os::random_id(8);
-  const control::HostAccess host{provider, controller, context.paths(), &context.clock};
+  const control::HostAccess host{provider, &net, &context.clock};
   const Result<wire::PauseReply> reply =
       control::pause_on(host, {{op}, job.id, attempt->epoch, wish.resume, wish.gpu_only});
   if (!reply) return with_the_other_way(reply.error(), job);

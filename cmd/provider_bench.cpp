@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/measure/bench.hpp"
@@ -84,18 +85,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return make_error(Code::usage, "--under-load must be from 5s to 10m");
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   // Tests are of the GPUs that are there now.
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
-  TRY_ASSIGN(const control::Examined examined,
-             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  TRY_ASSIGN(const control::Examined examined, control::examine(net, provider, deadline, context.clock));
   provider.inventory = examined.provider.inventory;
   control::BenchOptions options;
   options.quick = parsed.has("quick");
   options.under_load = under_load.value_or(options.under_load);
   options.gpus = parsed.values("gpu");
   options.progress = [&](const std::string& line) { context.note(sanitize(line)); };
-  const control::HostAccess place{provider, controller, context.paths(), &context.clock};
+  const control::HostAccess place{provider, &net, &context.clock};
   TRY_ASSIGN(const auto before, control::load_bench_report(registry, provider.name));
   TRY_ASSIGN(const control::BenchReport report, control::bench_host(place, options, before));
   TRY(control::save_bench_report(registry, provider.name, report, before));

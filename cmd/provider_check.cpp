@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "cmd/json_text.hpp"
 #include "control/fleet/register_host.hpp"
@@ -23,16 +24,15 @@ constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this host key
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   if (parsed.has("host-key"))
     TRY(control::pin_again(provider, parsed.value("host-key"), context.paths(), deadline, context.clock));
-  TRY_ASSIGN(const control::Examined examined,
-             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  TRY_ASSIGN(const control::Examined examined, control::examine(net, provider, deadline, context.clock));
   TRY(control::keep_examined(registry, examined.provider, context.now()));
   std::vector<probe::Finding> findings = examined.findings;
   for (probe::Finding& one : health_findings(
-           control::check_health(registry, examined.provider, context.paths(), controller, deadline, context.clock),
+           control::check_health(registry, net, examined.provider, deadline, context.clock),
            provider.name))
     findings.push_back(std::move(one));
   const bool passed = probe::passed(findings);

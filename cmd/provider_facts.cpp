@@ -34,7 +34,10 @@ Result<void> take_what_jobs_hold(registry::Registry& registry, std::vector<sched
 
 Result<void> read_hosts(registry::Registry& registry, WallTime now, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
-  for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
+  for (const registry::Provider& provider : providers) {
+    hosts.push_back(control::facts_of(provider));
+    control::tell_time_left(hosts.back(), now);
+  }
   TRY(control::apply_bench(registry, hosts));
   TRY(control::apply_countries(registry, hosts));
   TRY(control::apply_pauses(registry, hosts));

@@ -9,14 +9,10 @@
 #include "cmd/json_text.hpp"
 #include "cmd/known_keys.hpp"
 #include "control/daemon/daemon.hpp"
-#include "control/fleet/register_host.hpp"
-#include "control/reach/agent_link.hpp"
-#include "control/reach/connect_agent.hpp"
-#include "lend/call.hpp"
+#include "control/reach/relay.hpp"
 #include "lend/token.hpp"
 #include "os/host_name.hpp"
 #include "os/random.hpp"
-#include "ssh/connect.hpp"
 
 namespace gridctl::cmd {
 
@@ -68,39 +64,15 @@ Result<ssh::HostKey> ed25519_of(const std::vector<ssh::HostKey>& keys, const std
                     "sudo ssh-keygen -A   # on " + where);
 }
 
-struct Relay {
-  std::string address;  // for the owner's machine
-  ssh::HostKey key;
-  std::string program;  // the agent there, for a shell
-  lend::RelayCommand run;
-};
-
-// The server proves to be the one that the user means, and gets the agent.
-Result<Relay> relay_at(Context& context, const Parsed& parsed, const registry::Provider& provider,
-                       const ControllerId& controller, const std::string& typed, bool here, BootTime deadline) {
-  ssh::Overrides overrides;
-  for (const std::string& identity : provider.identities) overrides.identities.emplace_back(identity);
-  overrides.jump = provider.jump;
-  overrides.known_hosts = context.paths().known_hosts();
-  TRY_ASSIGN(const ssh::Target target, ssh::resolve(typed, overrides));
-  control::EnrollRequest request;
+Result<control::Relay> relay_at(Context& context, const Parsed& parsed, const registry::Provider& provider,
+                                const ControllerId& controller, const std::string& typed, bool here,
+                                BootTime deadline) {
+  control::TrustRequest request;
   request.host_key = parsed.value("host-key");
   request.accept_command = "gridctl provider invite " + provider.name.value + " --" + (here ? "at " : "via ") +
                            shell_quote(typed) + " --host-key HOST_KEY";
   request.ask = asker(context);
-  TRY_ASSIGN(const std::vector<ssh::HostKey> keys, control::trust_host(target, request, deadline, context.clock));
-  Relay relay;
-  TRY_ASSIGN(relay.key, ed25519_of(keys, target.address()));
-  relay.address = target.peer();
-  relay.run = here ? lend::relay_here(context.clock)
-                   : lend::RelayCommand([target, &clock = context.clock](const std::string& command, BootTime by) {
-                       return ssh::connect(target, command, by, clock);
-                     });
-  TRY_ASSIGN(const control::AgentSession session,
-             control::open_agent(control::Connector(relay.run), {control::agent_images(), controller, {}}, deadline,
-                                 context.clock));
-  relay.program = "\"${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}/bin/" + session.hello.build + "/gridctl-agent\"";
-  return relay;
+  return control::make_relay(provider, typed, here, request, context.paths(), controller, deadline, context.clock);
 }
 
 std::string researcher() {
@@ -133,17 +105,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl provider rm " + provider.name.value + "   # or choose another name");
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
-  TRY_ASSIGN(const Relay relay, relay_at(context, parsed, provider, controller, typed, here, deadline));
+  TRY_ASSIGN(const control::Relay relay, relay_at(context, parsed, provider, controller, typed, here, deadline));
+  TRY_ASSIGN(const ssh::HostKey key, ed25519_of(relay.keys, relay.host));
 
-  lend::Token token{provider.name.value, researcher(), os::random_id(k_id), controller, relay.address, relay.key, {}, expires};
+  lend::Token token{provider.name.value, researcher(), os::random_id(k_id), controller, relay.address, key, {}, expires};
   std::ranges::copy(os::random_bytes(token.secret.bytes.size()), token.secret.bytes.begin());
   const lend::Invitation invitation{token.id, token.secret, expires, here ? "" : typed};
   TRY(lend::keep_invitation(context.state, invitation));
   TRY(lend::open_relay(relay.run, relay.program, invitation, deadline, context.clock));
-  TRY_ASSIGN(const ssh::Address address, ssh::parse_address(relay.address));
-  provider.user = address.user;
-  provider.host = address.host;
-  provider.port = address.port.value_or(provider.port);
+  provider.user = relay.user;
+  provider.host = relay.host;
+  provider.port = relay.port;
   provider.address = std::string(lend::k_scheme) + token.id;
   TRY(registry.add_provider(provider));
   TRY(control::ensure_daemon(context.state, true));

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
@@ -144,7 +145,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
       if (outcome == nullptr) context.note("measuring " + title_of(task));
       else if (!*outcome) context.note("  not measured: " + sanitize(outcome->error().one_line()));
     };
-    TRY(control::measure_now(registry, context.paths(), context.clock, wanted));
+    TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+    TRY(control::measure_now(registry, context.paths(), net, context.clock, wanted));
   }
   TRY_ASSIGN(const control::NetworkPicture picture, control::network_picture(registry, context.paths()));
   if (context.json) context.print_line(control::to_json(picture, only, context.now()));

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "cmd/host_words.hpp"
 #include "cmd/known_keys.hpp"
@@ -90,7 +91,6 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Provider provider, described(context, parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY(check_new(registry, provider));
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   control::EnrollRequest request;
   request.provider = provider;
   request.address = parsed.positionals[1];
@@ -99,10 +99,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(request.others, registry.providers());
   request.force = parsed.has("force");
   request.ask = asker(context);
-  if (!context.json) request.progress = upload_notes(context);
+  TRY_ASSIGN(control::SshNetwork net,
+             network_of(context, registry, context.json ? control::UploadProgress() : upload_notes(context)));
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const control::Examined examined,
-             control::enroll(request, context.paths(), controller, deadline, context.clock));
+             control::enroll(net, request, context.paths(), deadline, context.clock));
   TRY(registry.add_provider(examined.provider));
   show_findings(context, examined.findings);
   if (const HostName& other = examined.shares_machine_with; !other.empty())

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/network.hpp"
 #include "cmd/json_text.hpp"
 #include "control/fleet/rescan.hpp"
 
@@ -25,10 +26,9 @@ std::string changes_json(const HostName& name, std::span<const control::Inventor
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
-  TRY_ASSIGN(const control::Examined examined,
-             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  TRY_ASSIGN(const control::Examined examined, control::examine(net, provider, deadline, context.clock));
   TRY_ASSIGN(const std::vector<control::InventoryChange> changes,
              control::keep_examined(registry, examined.provider, context.now()));
   if (context.json) return context.print_line(changes_json(provider.name, changes));

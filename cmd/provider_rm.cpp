@@ -5,10 +5,12 @@
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/fleet/leave_host.hpp"
-#include "control/reach/connect_agent.hpp"
+#include "control/reach/relay.hpp"
+#include "control/reach/ways.hpp"
 
 namespace gridctl::cmd {
 
@@ -53,12 +55,9 @@ void tidy_lent(Context& context, const registry::Provider& provider) {
   const Result<lend::Invitation> invitation = lend::invitation_of(context.state, provider.address);
   if (!invitation) return;
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_tidy);
-  const auto close = [&]() -> Result<void> {
-    TRY_ASSIGN(const lend::RelayCommand relay,
-               control::relay_of(provider, *invitation, context.paths(), {}, context.clock));
-    return lend::close_relay(relay, invitation->id, deadline, context.clock);
-  };
-  if (const Result<void> closed = close(); !closed)
+  const Result<void> closed =
+      control::close_relay_of(provider, *invitation, context.paths(), deadline, context.clock);
+  if (!closed)
     context.note("the way to it stays open at the relay (" + sanitize(closed.error().message) +
                  "); to close it, remove the line that ends with gridctl-lend-" + invitation->id +
                  " from ~/.ssh/authorized_keys there");
@@ -70,8 +69,9 @@ void tidy(Context& context, registry::Registry& registry, const registry::Provid
   if (control::is_lent(provider)) return tidy_lent(context, provider);
   const Result<ControllerId> controller = registry.controller_id();
   if (!controller) return;
-  const Result<control::LeftBehind> left = control::leave_host(
-      provider, context.paths(), *controller, context.clock.boot() + context.timeout.value_or(k_tidy), context.clock);
+  control::SshNetwork net(context.clock, context.paths(), *controller);
+  const Result<control::LeftBehind> left =
+      control::leave_host(net, provider, *controller, context.clock.boot() + context.timeout.value_or(k_tidy));
   const std::string by_hand = "ssh " + provider.address + " rm -rf .gridctl";
   if (!left)
     context.note("~/.gridctl stays on the host, which does not answer (" + sanitize(left.error().message) +

@@ -3,6 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
+#include "cmd/when.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -12,7 +13,8 @@ namespace provider_set {
 namespace {
 constexpr Example k_examples[] = {
     {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},
-    {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="}};
+    {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="},
+    {"Say that a host is there until the evening", "gridctl provider set ada --until 18:00"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {
     {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; '' for none said"},
@@ -20,7 +22,8 @@ constexpr Option k_options[] = {
     {"region", 0, "REGION", "country or region, such as DE"},
     {"site", 0, "NAME", "hosts at the same site are near each other"},
     {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "", Completion::choices, k_host_classes},
-    {"label", 'l', "K=V", "label that jobs can match; K= removes it", "", Completion::nothing, "", true}};
+    {"label", 'l', "K=V", "label that jobs can match; K= removes it", "", Completion::nothing, "", true},
+    {"until", 0, "TIME", "the host ends then: 18:00, +4h, an RFC 3339 time, or none"}};
 
 std::string labels_of(const registry::Provider& provider) {
   std::vector<std::string> words;
@@ -40,6 +43,8 @@ std::vector<std::string> changes(const registry::Provider& before, const registr
   tell("site", sanitize(before.site), sanitize(after.site));
   tell("class", before.host_class, after.host_class);
   tell("labels", labels_of(before), labels_of(after));
+  const auto end = [](const registry::Provider& one) { return one.until ? format_rfc3339(*one.until) : std::string(); };
+  tell("until", end(before), end(after));
   return told;
 }
 
@@ -51,6 +56,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Provider before, registry.provider(HostName{parsed.positionals[0]}));
   registry::Provider after = before;
   TRY(describe(parsed, after));
+  if (parsed.has("until")) {
+    TRY_ASSIGN(after.until, moment_typed("until", parsed.value("until"), context.now()));
+  }
   const std::vector<std::string> told = changes(before, after);
   const auto write = [&]() -> Result<void> {
     TRY(registry.update_provider(after));
@@ -71,7 +79,9 @@ const Command k_provider_set{
     .description =
         "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "
         "follows at once. Running jobs stay where they are and pay a new price from now on. What gridctl measured "
-        "itself cannot be set.",
+        "itself cannot be set.\n\nA host with --until ends at a known time, as an allocation does. It gets no job that "
+        "needs longer. Jobs there save before the end and move on, or wait when no other host is suitable. That the host "
+        "is gone then does not count as a failure. A lent host tells the end of its owner's hours itself.",
     .positionals = provider_set::k_positionals,
     .options = provider_set::k_options,
     .exit_codes = k_exits_job,

@@ -6,6 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 #include "os/entries.hpp"
@@ -129,7 +130,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
     url.where = access.provider->name.value;
     remote.url = control::to_text(url);
   }
-  TRY_ASSIGN(const auto backend, control::open_remote(access, context.paths(), context.clock, false));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  TRY_ASSIGN(const auto backend, control::open_remote(access, net, context.clock, false));
   TRY(store::try_remote(*backend).context("while trying " + sanitize(remote.url)));
   TRY_ASSIGN(const bool known, claim(*backend, ours, parsed));
   TRY(registry.add_remote(remote));

@@ -6,6 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 
@@ -41,7 +42,9 @@ struct Outcome {
 Result<Outcome> look(Context& context, const Parsed& parsed, double share) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Remote remote, registry.remote(parsed.positionals[0]));
-  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  TRY_ASSIGN(control::RemoteWork work,
+             control::RemoteWork::open(context.paths(), net, registry, remote, context.clock, true));
   Outcome outcome;
   {
     ProgressLine line(context, "reading back from " + remote.name);

@@ -8,6 +8,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/copy_plan.hpp"
@@ -106,7 +107,8 @@ Result<std::vector<Found>> look_at(Context& context, registry::Registry& registr
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
   TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));
-  TRY_ASSIGN(const auto backend, control::open_remote(access, context.paths(), context.clock));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  TRY_ASSIGN(const auto backend, control::open_remote(access, net, context.clock));
   TRY_ASSIGN(const store::RemoteListing there, store::list_remote(*backend));
   std::vector<Found> found;
   for (const store::RecordName& name : there.records) {

@@ -3,6 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 
@@ -17,7 +18,9 @@ constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
 
 // Records first: a copy that is said to be there is whole.
 Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Remote& remote) {
-  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  TRY_ASSIGN(control::RemoteWork work,
+             control::RemoteWork::open(context.paths(), net, registry, remote, context.clock, true));
   store::Backend& backend = *work.link().backend;
   for (const store::RecordName& name : work.listing().records) TRY(backend.remove(store::object_name(name)));
   for (const auto& [id, size] : work.listing().packs)

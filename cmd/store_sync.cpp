@@ -7,6 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remote_work.hpp"
@@ -97,7 +98,9 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
 
 Result<void> sync(Context& context, registry::Registry& registry, const registry::Remote& remote, bool prune,
                   Synced& synced) {
-  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
+  TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
+  TRY_ASSIGN(control::RemoteWork work,
+             control::RemoteWork::open(context.paths(), net, registry, remote, context.clock, true));
   TRY(forget_lost(registry, work, remote.name));
   TRY(copy_missing(context, registry, work, synced));
   if (prune) {

@@ -330,6 +330,7 @@ class Connection {
       return respond(frame, wire::parse_poll, [&](const auto& request) {
         Result<wire::PollReply> told = requests_->poll(request);
         if (told) use_->add_to(*told);
+        if (told && guest_) told->ends_in = guest_->ends_in();
         return told;
       });
     return reply(frame.stream,

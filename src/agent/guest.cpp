@@ -73,6 +73,15 @@ Result<void> Guest::check_open() const {
   return {};
 }
 
+std::optional<Duration> Guest::ends_in() const {
+  const Result<wire::GuestTerms> now = terms();
+  if (!now) return std::nullopt;
+  const os::LocalTime local = os::local_time(clock_.wall());
+  const std::optional<int> minutes = now->minutes_left(local.hour * k_minutes + local.minute);
+  if (!minutes) return std::nullopt;
+  return std::chrono::minutes{*minutes} - std::chrono::seconds{local.second};
+}
+
 Result<void> Guest::check_jobs(const os::Path& home, const ControllerId& controller) const {
   const Result<std::string> id = os::read_file(home / wire::k_guests_folder / controller.value, k_terms_max);
   if (id && trim(*id) == file_.parent_path().filename().native()) return {};

@@ -30,6 +30,8 @@ class Guest {
   [[nodiscard]] Result<void> check_jobs(const os::Path& home, const ControllerId& controller) const;
   // An error while the owner has paused, and outside of his hours: no job begins.
   [[nodiscard]] Result<void> check_open() const;
+  // Until the owner's hours are over; nullopt: he has set none, or they are over.
+  [[nodiscard]] std::optional<Duration> ends_in() const;
   // An error where the jobs of guests take, or would take with `more` bytes, more disk than the owner lends.
   [[nodiscard]] Result<void> check_disk(std::uint64_t more);
   // A job that does not say how much it takes gets what the owner lends.

@@ -415,6 +415,7 @@ inline constexpr std::string_view k_for_deadline = "deadline";    // why a job m
 inline constexpr std::string_view k_for_less = "cheaper";         // why a job moves: its host is too dear
 inline constexpr std::string_view k_for_priority = "preempted";   // why a job moves: a more urgent one waits
 inline constexpr std::string_view k_for_straggler = "straggler";  // why a gang moves: a member holds up the others
+inline constexpr std::string_view k_for_end = "ends";             // why a job moves: its host ends soon, in order
 inline constexpr std::string_view k_paused = "paused";            // why a job moves: it has been paused for too long
 inline constexpr std::string_view k_to_grow = "grown";            // why an elastic gang begins anew: with more hosts
 // An elastic gang that grows after it has run for so long tries again the hosts that it stayed away from. It does not
@@ -425,7 +426,6 @@ inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_gang_grace = std::chrono::seconds{2};   // for the others of a gang that has lost a member
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
-
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
 [[nodiscard]] std::string doing_in_words(std::string_view doing);
 

@@ -12,6 +12,7 @@ std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_for_less) return host.value + " is dearer than another host";
   if (why == k_for_priority) return host.value + " is needed more urgently";
   if (why == k_for_straggler) return host.value + " is slower than the other members";
+  if (why == k_for_end) return host.value + " ends soon";
   if (why == k_to_grow) return "more hosts are there for it";
   if (why == k_for_update) return "a new version of the service is there";
   if (why == k_for_sleep) return "the service is asleep: the next request wakes it";
@@ -30,6 +31,7 @@ std::string staying(const HostName& host, std::string_view why) {
   if (why == k_for_less) return host.value + " keeps the job: a move would save too little now";
   if (why == k_for_priority) return host.value + " keeps the job: it is not needed more urgently any more";
   if (why == k_for_straggler) return host.value + " keeps its part of the job: it is not slower any more";
+  if (why == k_for_end) return host.value + " keeps the job: it is there for longer now";
   if (why == k_to_grow) return "the gang stays as it is: the hosts that it could have had are not there any more";
   return host.value + " takes jobs again: the job stays there";
 }

@@ -10,7 +10,7 @@ void fields(R& r, Of<R, Provider>& m) {
   r("name", m.name)("address", m.address)("user", m.user)("host", m.host)("port", m.port)("identities", m.identities);
   r("jump", m.jump)("alias", m.alias)("transport", m.transport)("engine", m.engine)("price", m.price_per_hour);
   r("region", m.region)("site", m.site)("class", m.host_class)("labels", m.labels);
-  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within);
+  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within).maybe("until_ms", m.until);
   r("registered_ms", m.registered_at);
   std::string inventory;
   if constexpr (!R::reads) inventory = gridctl::to_json(m.inventory);

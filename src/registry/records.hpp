@@ -37,6 +37,7 @@ struct Provider {
   std::string declared_gpus;                         // "RTX_4090:2", what its owner says it has; may be empty
   bool drained = false;                              // no new jobs; those there move away
   Duration drain_within = std::chrono::minutes{10};  // how long a job's next checkpoint is waited for
+  std::optional<WallTime> until;                     // it ends then, and that is no failure
   // Findings of the agent.
   Shared<Inventory> inventory;
   std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))

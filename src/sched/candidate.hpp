@@ -49,6 +49,9 @@ void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
 // Estimates the job's run there; fills placement and rank. Call it after note_avoidance.
 void estimate(Candidate& candidate, const JobKnowledge& known, job::Optimize optimize);
 
+// Rejects a host that ends before the job has what it needs there (host_end.hpp). Call it after estimate.
+bool fits_before_end(Candidate& candidate, const job::Spec& spec, const JobKnowledge& known);
+
 // Among the hosts on which a job is surely in time, the one that may be given up last. Jobs that do not move for less
 // (cheaper.hpp) have none: they are not offered any.
 struct Refuge {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "sched/catalogue_data.hpp"
@@ -67,8 +68,9 @@ class Row {
   std::string wrong_;
 };
 
+constexpr Names<Confirmed, Confirmed::unconfirmed> k_confirmed_names{"yes", "derived", "unconfirmed"};
 Confirmed parse_confirmed(std::string_view word) {
-  return word == "yes" ? Confirmed::yes : word == "derived" ? Confirmed::derived : Confirmed::unconfirmed;
+  return k_confirmed_names.find(word).value_or(Confirmed::unconfirmed);
 }
 
 GpuModel model_of(Row& row) {

@@ -342,11 +342,18 @@ GangDecision place_near(const job::Spec& spec, const GangWish& wish, const std::
   std::vector<Candidate> all;
   std::vector<std::size_t> turns;  // of each of `all`
   std::vector<const HostFacts*> possible;  // now or later
+  JobKnowledge shared = known;  // as far as one member is concerned
+  shared.task.work /= static_cast<double>(std::max<std::size_t>(wish.members, 1));
   for (const HostFacts& host : hosts) {
     Candidate c = consider(spec, query, host);
     if (wish.joined && !c.rejection)
       if (const auto problem = fabric_problem(host.inventory, c.gpus))
         c.reject("fabric", *problem, !host.busy_gpus.empty());
+    if (!c.rejection && host.until) {
+      estimate(c, shared, spec.optimize);  // anew when it is known with whom
+      fits_before_end(c, spec, shared);
+      c.placement.gpu_uuids.clear();
+    }
     if (!c.rejection || c.rejection->temporary) possible.push_back(&host);
     if (c.rejection) {
       decision.rejections.push_back(*std::move(c.rejection));

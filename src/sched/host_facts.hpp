@@ -12,6 +12,7 @@
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
 #include "base/shared.hpp"
+#include "base/time.hpp"
 #include "sched/query_fields.hpp"
 
 namespace gridctl::sched {
@@ -39,6 +40,8 @@ struct HostFacts {
   std::string resting;  // why this very job leaves it alone for a moment, and until when, or empty
   std::string apart;                                  // why this very job must not go there now, or empty
   std::string not_plain;  // why this very job must not run there as a plain process, or empty
+  std::optional<WallTime> until;  // it ends then, in order; nullopt: nobody has said so
+  std::optional<Duration> left;   // from now until then
   std::string shunned;  // why every job stays away from it while there are others, or empty
 };
 

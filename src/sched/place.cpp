@@ -230,7 +230,9 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
       c.reject("nodes",
                "the job wants " + std::to_string(spec.num_nodes) + " hosts at once");
     note_avoidance(c, avoided);
-    if (!c.rejection) estimate(c, known, spec.optimize);
+    if (c.rejection) return c;
+    estimate(c, known, spec.optimize);
+    fits_before_end(c, spec, known);
     return c;
   };
   std::vector<Considered> shares(shares_of(hosts.size()));

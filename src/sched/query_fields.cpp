@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/host_words.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "sched/query_text.hpp"
@@ -91,8 +92,8 @@ double expected(const Subject& host, std::string_view name, double (*of)(const R
                                                     estimate(class_rate_per_hour("market"), {}, {}),
                                                     estimate(class_rate_per_hour("home"), {}, {})};
   if (const MaybeNumber own = figure(host, name)) return *own;
-  const bool steady = host.host_class == "datacenter" || host.host_class == "cloud";
-  return of(k_classes[steady ? 0 : host.host_class == "market" ? 1 : 2]);
+  const bool steady = is_steady_class(host.host_class);
+  return of(k_classes[steady ? 0 : host.host_class == k_class_market ? 1 : 2]);
 }
 
 constexpr Field k_fields[] = {
@@ -103,7 +104,7 @@ constexpr Field k_fields[] = {
      FieldSource::host, nullptr, [](const Subject& h, Texts& out) { add(out, h.state); }},
     {"rentable", "", Unit::flag, "it takes new jobs: not drained, and it answers or was not asked yet", true,
      FieldSource::host,
-     [](const Subject& h) { return MaybeNumber{is_one_of(h.state, {"answering", "unknown"}) ? 1.0 : 0.0}; }},
+     [](const Subject& h) { return MaybeNumber{is_one_of(h.state, {k_host_answering, k_host_unknown}) ? 1.0 : 0.0}; }},
     {"region", "geolocation country", Unit::region, "as registered; DE is de and DE-BY", false, FieldSource::host,
      nullptr, [](const Subject& h, Texts& out) { add(out, h.region); }},
     {"site", "", Unit::text, "as registered", false, FieldSource::host, nullptr,
@@ -111,7 +112,7 @@ constexpr Field k_fields[] = {
     {"class", "host_class", Unit::text, "datacenter, cloud, market or home", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.host_class); }},
     {"datacenter", "", Unit::flag, "its class is datacenter", false, FieldSource::host,
-     [](const Subject& h) { return MaybeNumber{h.host_class == "datacenter" ? 1.0 : 0.0}; }},
+     [](const Subject& h) { return MaybeNumber{h.host_class == k_class_datacenter ? 1.0 : 0.0}; }},
     {"engine", "", Unit::text, "auto, docker, podman or process, as registered", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.engine); }},
     {"price", "dph dph_total dph_base", Unit::usd, "of the whole host, per hour", false, FieldSource::host,

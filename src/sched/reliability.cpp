@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/formatted.hpp"
+#include "base/host_words.hpp"
 #include "sched/gamma.hpp"
 
 namespace gridctl::sched {
@@ -79,8 +80,8 @@ std::string short_hours(double hours) {
 }
 
 double class_rate_per_hour(std::string_view host_class) {
-  if (host_class == "datacenter" || host_class == "cloud") return k_rate_datacenter;
-  if (host_class == "market") return k_rate_market;
+  if (is_steady_class(host_class)) return k_rate_datacenter;
+  if (host_class == k_class_market) return k_rate_market;
   return k_rate_home;
 }
 

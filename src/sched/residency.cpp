@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/host_words.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::sched {
@@ -16,7 +17,7 @@ bool region_is(std::string_view region, std::string_view wanted) {
 
 bool is_lent(std::string_view host_class, const std::map<std::string, std::string>& labels) {
   const auto label = labels.find("lent");
-  return host_class == "market" || (label != labels.end() && label->second != "false");
+  return host_class == k_class_market || (label != labels.end() && !is_one_of(label->second, {"false"}));
 }
 
 std::string region_refusal(const job::Constraints& wanted, const std::string& region) {

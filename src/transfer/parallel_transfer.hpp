@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@ struct BulkLink {
   Codecs codecs = {};    // what its other side decodes
   bool uploads = false;  // it knows of uploads
   Duration took = {};    // to open it
+  std::string transport = {};  // the way it came about, as a registration records it; empty: there is no such thing
 };
 // Opens another connection to the same host; called by several threads.
 using MoreLinks = std::function<Result<BulkLink>()>;

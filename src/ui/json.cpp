@@ -89,6 +89,7 @@ Json provider_value(const registry::Provider& provider) {
               {"region", text_or_null(provider.region)},
               {"reliability", reliable.up_share},
               {"last_seen", time_or_null(provider.last_seen_at)},
+              {"until", time_or_null(provider.until)},
               {"mtbf_hours", reliable.mtbf_hours()},
               {"mtbf_low_hours", reliable.mtbf_low_hours()},
               {"mtbf_high_hours", reliable.mtbf_high_hours()},

@@ -49,6 +49,8 @@ void add_owner(Facts& facts, const ProviderView& view, WallTime now) {
   facts.add("transport", provider.transport);
   facts.add("state", provider.drained ? "drained" : provider.liveness);
   facts.add("seen", age(provider.last_seen_at, now));
+  if (provider.until)
+    facts.add("there until", format_rfc3339(*provider.until) + (*provider.until <= now ? ", which has passed" : ""));
   facts.add("fails in", mtbf(provider));
   facts.add("record", record(provider));
   facts.add("bench drift", bench_drift(provider));

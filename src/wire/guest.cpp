@@ -13,6 +13,7 @@ namespace gridctl::wire {
 
 namespace {
 constexpr Names<Egress, Egress::none> k_egress{"filtered", "open", "none"};
+constexpr int k_day = 24 * 60;               // minutes
 constexpr std::size_t k_registry_shown = 80;  // characters of a bad one
 }  // namespace
 
@@ -25,7 +26,6 @@ Result<Egress> parse_egress(std::string_view name) {
 
 template <class R>
 void fields(R& r, Of<R, GuestTerms>& m) {
-  constexpr int k_day = 24 * 60;
   r.id("controller", m.controller.value)("who", m.who).maybe("paused_until_ms", m.paused_until_ms);
   r.maybe("from_minute", m.from_minute).maybe("to_minute", m.to_minute);
   r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
@@ -53,6 +53,11 @@ bool GuestTerms::is_open_at(int minute) const {
   if (!from_minute || !to_minute || *from_minute == *to_minute) return true;
   const bool after = minute >= *from_minute, before = minute < *to_minute;
   return *from_minute < *to_minute ? after && before : after || before;
+}
+
+std::optional<int> GuestTerms::minutes_left(int minute) const {
+  if (!from_minute || !to_minute || *from_minute == *to_minute || !is_open_at(minute)) return std::nullopt;
+  return *to_minute > minute ? *to_minute - minute : *to_minute + k_day - minute;
 }
 
 bool GuestTerms::allows_registry(std::string_view registry) const {

@@ -44,6 +44,8 @@ struct GuestTerms {
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
   // `minute` of the day.
   [[nodiscard]] bool is_open_at(int minute) const;
+  // Until the hours are over; nullopt: there are none, or they are over.
+  [[nodiscard]] std::optional<int> minutes_left(int minute) const;
   [[nodiscard]] bool allows_registry(std::string_view registry) const;
 };
 

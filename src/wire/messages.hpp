@@ -246,6 +246,7 @@ struct PollReply {
   double load1 = 0;
   std::uint64_t disk_free_bytes = 0;
   std::optional<std::vector<HeldShare>> held;  // every lease on the host; nullopt: the ledger could not be read
+  std::optional<Duration> ends_in{};           // until the host's orderly end: jobs there end then; nullopt: none is known
 };
 
 struct LogRequest {

@@ -67,7 +67,7 @@ void fields(R& r, Of<R, HeldShare>& m) {
 template <class R>
 void fields(R& r, Of<R, PollReply>& m) {
   r("attempts", m.attempts, k_attempts_max)("boot_id", m.boot_id)("disk_free_bytes", m.disk_free_bytes);
-  r.maybe("held", m.held, k_held_max)("host_time_ns", m.host_time)("load1", m.load1);
+  r.maybe("ends_in_ms", m.ends_in).maybe("held", m.held, k_held_max)("host_time_ns", m.host_time)("load1", m.load1);
 }
 
 template <class R>

@@ -6,6 +6,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/remote_work.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "os/process.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
@@ -70,7 +71,7 @@ class Machines : public ::testing::Test {
   void copy_all() {
     for (const std::string name : {"nas", "usb"}) {
       control::RemoteMemory memory;
-      const control::CopyRound round = control::copy_what_is_due(paths_, name, os::system_clock(), memory);
+      const control::CopyRound round = control::copy_what_is_due(paths_, net_, name, os::system_clock(), memory);
       EXPECT_FALSE(round.trouble) << round.trouble->one_line();
     }
   }
@@ -97,6 +98,7 @@ class Machines : public ::testing::Test {
   Folder machines_, there_;
   control::Paths paths_{machines_ / "here"};
   registry::Registry registry_ = *registry::Registry::open(paths_.root);
+  control::SshNetwork net_{os::system_clock(), paths_, *registry_.controller_id()};
   const JobId id_{"abcdefghijk23"};
   std::int64_t saved_ = 0;
   int outs_ = 0;

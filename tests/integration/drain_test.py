@@ -68,6 +68,31 @@ class Draining(grid.Case):
         grid.figure(f"drain --wait of a job that saves every {told[1]} minutes", f"{time.monotonic() - began:.1f} s")
         self.assert_moved_once(job, source, 400, 1)
 
+    def test_a_job_saves_and_leaves_before_its_host_ends(self):
+        job = laptop.submit(plain("ending", envs={"STEPS": 300}))
+        job.wait_checkpoint(2)
+        source = job.host()
+        ends = time.time() + 90
+        told = laptop.run("provider", "set", f"h{source}", "--until", "+90s").out
+        self.addCleanup(lambda: laptop.run("provider", "set", f"h{source}", "--until", "none"))
+        self.assertRegex(told, rf"h{source}: until 20\d\d-.*Z \(was none\)")
+        self.assertIn("there until", laptop.run("provider", "show", f"h{source}").out)
+        asked = job.wait_event("move_requested", deadline=60)
+        self.assertIn(f"h{source} ends soon", asked["text"])
+        self.assertIn("is safe", job.wait_event("moving")["text"])
+        job.wait_attempt(2, deadline=60)
+        left = ends - grid.iso(job.events("moving")[0]["at"])
+        self.assertGreater(left, 30, "it left too late\n" + job.evidence())
+        grid.figure("a job left before its host's end", f"{left:.0f} s")
+        self.assertNotEqual(job.host(), source)
+        beside = laptop.submit(plain("beside", envs={"STEPS": 5}), "--provider", f"h{source}")
+        reason = grid.wait_until("why it waits", 30, lambda: re.search(r"h%d.*ends.*" % source, laptop.run(
+            "job", "explain", beside.id).out), beside.evidence)
+        self.assertRegex(reason[0], "it ends at|its time was over at")
+        laptop.run("provider", "set", f"h{source}", "--until", "none")
+        beside.wait_success(deadline=60)
+        laptop.run("job", "cancel", job.id, "--now", "--wait")
+
     def test_without_another_host_the_job_stays_and_says_why(self):
         job = laptop.submit(plain("stayer", envs={"STEPS": 200}))
         job.wait_checkpoint(1)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "grid.hpp"
+#include "network.hpp"
 #include "truth.hpp"
 
 namespace gridctl::sim {
@@ -59,6 +60,61 @@ TEST(Budgets, AMonthThatIsUsedUpStopsWhatCostsAndLeavesFreeHosts) {
   grid.laptop().user_prices(0, 0);
   grid.laptop().user_prices(1, 0);
   ASSERT_TRUE(grid.until([&] { return grid.runs("adas"); })) << "a host that costs nothing may be used";
+}
+
+// In five minutes, of the job's ten.
+struct Ending {
+  explicit Ending(const Options& options) : grid(options) {
+    grid.add("long");
+    EXPECT_TRUE(grid.until([&] { return grid.runs("long") && grid.job("long").machine.head.value > 0; }));
+    here = SimNetwork::host_of({grid.host("long")});
+    at = WallTime{grid.laptop().wall().ms + 5 * 60'000};
+    grid.laptop().user_ends(here, at);
+  }
+  [[nodiscard]] Host& host() { return *grid.world.hosts[static_cast<std::size_t>(here)]; }
+  Grid grid;
+  int here = 0;
+  WallTime at;
+};
+
+TEST(Ends, AJobSavesBeforeItsHostEndsAndGoesOnElsewhere) {
+  Ending world(quiet_options());
+  Grid& grid = world.grid;
+  ASSERT_TRUE(grid.until([&] { return grid.runs("long") && grid.host("long") != world.host().name().value; }));
+  EXPECT_LT(grid.laptop().wall(), world.at) << "it has left before";
+  EXPECT_GT(grid.laptop().wall().ms, world.at.ms - 3 * 60'000) << "and not long before";
+  EXPECT_TRUE(grid.told("long", "move_requested"));
+  EXPECT_NE(grid.texts("long", "move_requested").front().find("ends soon"), std::string::npos);
+  EXPECT_EQ(grid.texts("long", "moving").front().find("no further checkpoint"), std::string::npos) << "it has saved";
+  ASSERT_TRUE(grid.until([&] { return grid.laptop().wall() > world.at; }));
+  world.host().lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long"); }));
+  EXPECT_EQ(grid.job("long").state, job::JobState::succeeded);
+  const auto spans = grid.laptop().records()->host_spans(world.host().name());
+  for (const registry::HostSpan& span : *spans) EXPECT_EQ(span.cause, "") << "that was no failure";
+}
+
+TEST(Ends, WithoutAnotherHostItWaitsWithAllThatIsSavedAndGoesOnWhenTheHostStays) {
+  Options o = quiet_options();
+  o.hosts = 1;
+  Ending world(o);
+  Grid& grid = world.grid;
+  ASSERT_TRUE(grid.until([&] { return grid.job("long").reason == "waiting_for_provider"; }));
+  EXPECT_LT(grid.laptop().wall(), world.at);
+  EXPECT_GT(grid.job("long").machine.head.value, 2u);
+  EXPECT_NE(grid.job("long").machine.reason_text.find("1 ends"), std::string::npos) << grid.job("long").machine.reason_text;
+  grid.laptop().user_ends(world.here, std::nullopt);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long"); }));
+  EXPECT_EQ(grid.job("long").state, job::JobState::succeeded);
+}
+
+TEST(Ends, AnEndThatIsPutOffLetsTheJobStay) {
+  Ending world(quiet_options());
+  Grid& grid = world.grid;
+  grid.laptop().user_ends(world.here, WallTime{world.at.ms + 60 * 60'000});
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long"); }));
+  EXPECT_EQ(grid.laptop().records()->attempts({"long"})->size(), 1u);
+  EXPECT_FALSE(grid.told("long", "move_requested"));
 }
 
 TEST(Twins, RunApartAndTheFirstResultIsTaken) {

@@ -287,6 +287,10 @@ void Laptop::user_prices(int host, double usd_per_hour) {
   (void)change_provider(host, [&](registry::Provider& provider) { provider.price_per_hour = usd_per_hour; });
 }
 
+void Laptop::user_ends(int host, std::optional<WallTime> until) {
+  (void)change_provider(host, [&](registry::Provider& provider) { provider.until = until; });
+}
+
 void Laptop::user_budgets(const std::string& owner, double usd_month) {
   if (!can_command()) return;
   world_.truth->has_monthly_budgets = true;

@@ -39,6 +39,7 @@ class Laptop {
   void user_applies(const JobId& service);  // its next version; or goes on with one that was interrupted
   void user_drains(int host, bool drained, Duration within);
   void user_prices(int host, double usd_per_hour);
+  void user_ends(int host, std::optional<WallTime> until);
   void user_budgets(const std::string& owner, double usd_month);
 
   // For the eye of Truth.

@@ -156,6 +156,33 @@ Findings check_system_calls(const Source& source) {
   return findings;
 }
 
+// How a host is reached is known to control/reach, and to lend of its relays: everybody else has AgentNetwork.
+Findings check_ways(const Source& source) {
+  static const std::set<std::string> rooms{"control/reach", "lend", "ssh"};
+  static const std::set<std::string> headers{
+      "ssh/channel.hpp",         "ssh/connect.hpp",       "ssh/known_hosts.hpp",
+      "ssh/libssh2_channel.hpp", "ssh/libssh2_login.hpp", "ssh/libssh2_session.hpp",
+      "ssh/process_channel.hpp", "ssh/sealed_channel.hpp", "ssh/system_ssh.hpp",
+      "ssh/user_trust.hpp",      "control/reach/agent_link.hpp", "control/reach/connect_agent.hpp",
+      "control/reach/deploy.hpp"};
+  static const std::regex word(
+      R"(\b(ssh::(connect|resolve|pin|pinned|scan_host_keys|ProcessChannel|Channel)|lend::(call|relay_here|close_relay)|)"
+      R"(open_(agent|session|streams|bulk|link)\s*\(|relay_of\s*\())");
+  Findings findings;
+  if (rooms.contains(room_of(source.path))) return findings;
+  for (const Include& include : includes_of(source))
+    if (headers.contains(include.name))
+      findings.push_back(at(source, include.line, include.name + " is a way to hosts: they are reached by AgentNetwork"));
+  int number = 0;
+  for (const std::string& line : split_lines(without_comments_and_literals(source.text))) {
+    ++number;
+    std::smatch found;
+    if (std::regex_search(line, found, word))
+      findings.push_back(at(source, number, found.str() + " goes round AgentNetwork"));
+  }
+  return findings;
+}
+
 Findings check_words(const Source& source) {
   Findings findings;
   int number = 0;
@@ -254,11 +281,6 @@ Findings check_origin(const std::string& path, const std::string& text) {
       findings.push_back(path + ":" + std::to_string(number) + ": the repository holds what we wrote");
   }
   return findings;
-}
-
-const Budget& compared_words_left() {
-  static const Budget left{{"agent", 58}, {"control", 61}, {"job", 5}, {"sched", 33}};
-  return left;
 }
 
 const std::map<std::string, int>& long_functions() {

@@ -16,6 +16,7 @@ using Findings = std::vector<std::string>;
 [[nodiscard]] Findings check_layers(const Source& source);        // which room may include which
 [[nodiscard]] Findings check_third_party(const Source& source);   // each library in one room
 [[nodiscard]] Findings check_system_calls(const Source& source);  // headers of the system in os and agent
+[[nodiscard]] Findings check_ways(const Source& source);          // hosts are reached by AgentNetwork alone
 [[nodiscard]] Findings check_words(const Source& source);         // clocks, randomness, shells; unfinished work
 [[nodiscard]] Findings check_shape(const Source& source);         // licence line, length, name, include style
 [[nodiscard]] Findings check_functions(const Source& source, const std::map<std::string, int>& allowed);
@@ -31,7 +32,6 @@ inline constexpr int k_function_lines_max = 85;
 
 // How many findings of a rule each room may still have; numbers only shrink, and a room without one may have none.
 using Budget = std::map<std::string, int>;
-[[nodiscard]] const Budget& compared_words_left();
 
 // Functions that are longer today, "path:name" -> lines. They may shrink, and then the entry must too.
 [[nodiscard]] const std::map<std::string, int>& long_functions();

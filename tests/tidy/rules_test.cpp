@@ -49,6 +49,20 @@ TEST(SystemCallRule, KeepsTheSystemsHeadersInOsAndAgent) {
   EXPECT_THAT(check_system_calls({"src/agent/a.cpp", "#include <sys/prctl.h>"}), IsEmpty());
 }
 
+TEST(WayRule, SeesWhoGoesRoundTheNetwork) {
+  for (const char* planted :
+       {"#include \"ssh/connect.hpp\"", "#include \"control/reach/connect_agent.hpp\"",
+        "auto session = open_session(provider, paths, id, soon, clock);", "TRY(ssh::connect(target, \"true\", by, clock));",
+        "return lend::call(relay, invitation, by, clock);", "auto link = control::open_link(x);"}) {
+    for (const char* path : {"src/control/fleet/a.cpp", "src/control/copies/a.cpp", "src/transfer/a.cpp", "cmd/a.cpp"})
+      EXPECT_THAT(check_ways({path, planted}), SizeIs(1)) << path << ": " << planted;
+    EXPECT_THAT(check_ways({"src/control/reach/a.cpp", planted}), IsEmpty()) << planted;
+    EXPECT_THAT(check_ways({"src/lend/a.cpp", planted}), IsEmpty()) << planted;
+  }
+  EXPECT_THAT(check_ways({"cmd/a.cpp", "// ssh::connect\nauto a = ssh::parse_address(\"open_session(\");"}), IsEmpty());
+  EXPECT_THAT(check_ways({"src/control/fleet/a.cpp", "TRY(net.open(provider, deadline));"}), IsEmpty());
+}
+
 TEST(WordRule, SeesClocksRandomnessAndShellsOutsideOs) {
   for (const char* line : {"auto t = std::chrono::steady_clock::now();", "auto t = system_clock::now();",
                            "time(nullptr);", "x = std::time(0);", "int r = rand();", "std::random_device d;",

@@ -59,6 +59,8 @@ TEST(Tree, LibrariesStayInTheirRooms) { expect_clean(product(), &check_third_par
 
 TEST(Tree, SystemHeadersStayInOsAndAgent) { expect_clean(product(), &check_system_calls); }
 
+TEST(Tree, HostsAreReachedByTheNetworkAlone) { expect_clean(product(), &check_ways); }
+
 TEST(Tree, UsesNoBannedWords) { expect_clean(product(), &check_words); }
 
 TEST(Tree, FilesHaveTheirShape) { expect_clean(product(), &check_shape); }
@@ -88,7 +90,7 @@ void expect_within(const Budget& left, const std::function<Findings(const Source
 }
 
 TEST(Tree, WordsThatDecideAreEnums) {
-  expect_within(compared_words_left(), &check_compared_words, {"job", "sched", "control", "agent"});
+  expect_within({}, &check_compared_words, {"job", "sched", "control", "agent"});
 }
 
 TEST(Tree, CommentsCanBeReadAlone) { expect_within({}, &check_openings, {}); }

@@ -13,6 +13,7 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_budgets(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_twins(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_deadlines(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_ends(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_prices(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_preemption(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_standby_concern(const Controls& controls);
@@ -28,7 +29,7 @@ namespace gridctl::control {
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
-inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines,
+inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines, make_ends,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
                                               make_progress, make_hangs,      make_elastic, make_turns,           make_trust,
                                               make_paused, make_exactness,  make_bags};

@@ -115,9 +115,10 @@ Result<void> tidy(RemoteWork& work, os::Clock& clock, RemoteMemory& memory) {
   return {};
 }
 
-Result<std::uint64_t> serve_remote(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
-                                  RemoteMemory& memory) {
-  TRY_ASSIGN(RemoteWork work, RemoteWork::open(paths, registry, due.remote, clock, false, memory.uploads, memory.open));
+Result<std::uint64_t> serve_remote(const Paths& paths, AgentNetwork& net, registry::Registry& registry, Due& due,
+                                  os::Clock& clock, RemoteMemory& memory) {
+  TRY_ASSIGN(RemoteWork work,
+             RemoteWork::open(paths, net, registry, due.remote, clock, false, memory.uploads, memory.open));
   std::uint64_t copied = 0;
   while (!due.copies.empty()) {
     TRY_ASSIGN(const bool done, copy_one(registry, work, due, clock.wall(), memory));
@@ -131,14 +132,15 @@ Result<std::uint64_t> serve_remote(const Paths& paths, registry::Registry& regis
 
 }  // namespace
 
-CopyRound copy_what_is_due(const Paths& paths, const std::string& remote, os::Clock& clock, RemoteMemory& memory) {
+CopyRound copy_what_is_due(const Paths& paths, AgentNetwork& net, const std::string& remote, os::Clock& clock,
+                           RemoteMemory& memory) {
   CopyRound round;
   const auto run = [&]() -> Result<void> {
     TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
     TRY_ASSIGN(Due due, look(registry, remote, memory));
     TRY(tell_refusals(registry, due, clock.wall(), memory));
     if (!due.any()) return {};
-    const Result<std::uint64_t> served = serve_remote(paths, registry, due, clock, memory);
+    const Result<std::uint64_t> served = serve_remote(paths, net, registry, due, clock, memory);
     if (served) {
       round.copied = *served;
       return registry.note_answer(remote, clock.wall());
@@ -166,8 +168,8 @@ struct Copier::AtRemote {
   Duration pause = k_retry_first;
 };
 
-Copier::Copier(os::Loop& loop, os::Clock& clock, Paths paths)
-    : loop_(loop), clock_(clock), paths_(std::move(paths)), pool_(std::make_unique<os::Pool>(k_threads)) {
+Copier::Copier(os::Loop& loop, os::Clock& clock, Paths paths, AgentNetwork& net)
+    : loop_(loop), clock_(clock), paths_(std::move(paths)), net_(net), pool_(std::make_unique<os::Pool>(k_threads)) {
   timer_ = loop_.every(k_look, [this] { tick(); });
 }
 
@@ -211,7 +213,7 @@ void Copier::serve(const std::string& name, AtRemote& at) {
   at.under_way = true;
   at.wanted = false;
   pool_->submit([this, name, mine = remotes_[name]] {
-    const CopyRound round = copy_what_is_due(paths_, name, clock_, mine->memory);
+    const CopyRound round = copy_what_is_due(paths_, net_, name, clock_, mine->memory);
     loop_.post([this, name, mine, round] {
       mine->under_way = false;
       done(name, round);

@@ -35,12 +35,12 @@ struct CopyRound {
   std::optional<Error> trouble;
 };
 // Copies what is due at this remote, and removes there what was removed here. Blocks.
-[[nodiscard]] CopyRound copy_what_is_due(const Paths& paths, const std::string& remote, os::Clock& clock,
-                                         RemoteMemory& memory);
+[[nodiscard]] CopyRound copy_what_is_due(const Paths& paths, AgentNetwork& net, const std::string& remote,
+                                         os::Clock& clock, RemoteMemory& memory);
 
 class Copier {
  public:
-  Copier(os::Loop& loop, os::Clock& clock, Paths paths);
+  Copier(os::Loop& loop, os::Clock& clock, Paths paths, AgentNetwork& net);
   ~Copier();
 
   // Nothing is under way, and what is due waits for a remote that has not answered for long.
@@ -55,6 +55,7 @@ class Copier {
   os::Loop& loop_;
   os::Clock& clock_;
   Paths paths_;
+  AgentNetwork& net_;
   std::unique_ptr<registry::Registry> registry_;  // of the loop's thread
   std::int64_t seen_version_ = -1;
   std::map<std::string, std::shared_ptr<AtRemote>> remotes_;

@@ -171,7 +171,7 @@ Result<std::string> StoreFreight::heal(const CopiesOf& copies, const Digest& roo
   if (copies.nearest_first.empty()) return std::string();
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
   TRY_ASSIGN(const HealedFrom healed,
-             heal_from(paths_, store, copies.nearest_first, {copies.job, copies.seq}, root, clock_));
+             heal_from(paths_, network_, store, copies.nearest_first, {copies.job, copies.seq}, root, clock_));
   return healed.healed.blobs == 0 ? std::string() : describe(healed);
 }
 

@@ -13,6 +13,7 @@
 #include "control/reach/agent_network.hpp"
 #include "control/reach/host_chunks.hpp"
 #include "control/reach/life_sign.hpp"
+#include "control/reach/paths.hpp"
 #include "control/reach/link_meter.hpp"
 #include "control/reach/work_budget.hpp"
 #include "store/gang_tree.hpp"
@@ -122,14 +123,12 @@ inline constexpr Duration k_reach_patience = std::chrono::seconds{20};  // login
 // Over the chunk store of a state directory.
 class StoreFreight : public Freight {
  public:
-  StoreFreight(AgentNetwork& network, os::Clock& clock, registry::Registry& registry, LinkMeter& meter,
-               ControllerId controller)
+  StoreFreight(AgentNetwork& network, os::Clock& clock, registry::Registry& registry, LinkMeter& meter)
       : network_(network),
         clock_(clock),
         registry_(registry),
         paths_{registry.directory()},
-        meter_(meter),
-        controller_(std::move(controller)) {}
+        meter_(meter) {}
 
   [[nodiscard]] Result<transfer::BulkLink> reach(const HostReach& host, Duration patience) override;
   [[nodiscard]] Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
@@ -156,7 +155,6 @@ class StoreFreight : public Freight {
   registry::Registry& registry_;
   const Paths paths_;
   LinkMeter& meter_;
-  const ControllerId controller_;
 };
 
 }  // namespace gridctl::control

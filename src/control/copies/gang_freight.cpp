@@ -125,7 +125,7 @@ Result<std::optional<OwnPart>> StoreFreight::part_of(const Digest& root, store::
 Result<PortProof> StoreFreight::prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
                                            std::uint64_t bytes_max) {
   const auto access = [this](const HostReach& host) {
-    return HostAccess{host.provider, controller_, paths_, &clock_, &meter_, host.life};
+    return HostAccess{host.provider, &network_, &clock_, &meter_, host.life};
   };
   return control::prove_port(access(from), access(to), port, bytes_max);
 }

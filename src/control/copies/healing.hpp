@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/copies/remotes.hpp"
+#include "control/reach/paths.hpp"
 #include "store/copying.hpp"
 
 namespace gridctl::control {
@@ -18,7 +19,7 @@ struct HealedFrom {
 
 // Tries the remotes in their order until every blob is here and sound; each gives what it can. checkpoint_damaged, with
 // what each of them said, when all of them together could not. Blobs that are sound here are read, not fetched.
-[[nodiscard]] Result<HealedFrom> heal_from(const Paths& paths, store::ChunkStore& chunks,
+[[nodiscard]] Result<HealedFrom> heal_from(const Paths& paths, AgentNetwork& net, store::ChunkStore& chunks,
                                            const std::vector<RemoteAccess>& nearest_first,
                                            const store::RecordName& checkpoint, const Digest& root, os::Clock& clock);
 

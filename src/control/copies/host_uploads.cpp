@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/reach/connect_agent.hpp"
 #include "crypto/sha256.hpp"
 #include "os/log.hpp"
 #include "store/record.hpp"
@@ -67,8 +66,7 @@ Result<void> HostUploads::upload(const store::PackFile& pack, const std::functio
   TRY_ASSIGN(const std::optional<store::SignedPut> request, with_.remote.sign_put(name, recipe->content));
   if (!request) return make_error(Code::unsupported, "the remote does not support signed requests");
   if (!link_.link) {
-    TRY_ASSIGN(const ControllerId controller, with_.registry.controller_id());
-    TRY_ASSIGN(link_, open_bulk(*host_, with_.paths, controller, with_.clock.boot() + k_upload_reach, with_.clock));
+    TRY_ASSIGN(link_, with_.net.open(*host_, with_.clock.boot() + k_upload_reach));
     if (!link_.uploads) return make_error(Code::unsupported, "its agent does not support uploads");
   }
   wire::UploadRequest order{{checkpoint_.job, checkpoint_.epoch, checkpoint_.host_number}, {}, {}, 0};

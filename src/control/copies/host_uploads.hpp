@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "control/reach/paths.hpp"
+#include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
 #include "store/copying.hpp"
@@ -29,7 +29,7 @@ struct UploadMemory {
 class HostUploads {
  public:
   struct With {
-    const Paths& paths;
+    AgentNetwork& net;
     registry::Registry& registry;
     store::ChunkStore& chunks;
     const store::StoreKey& key;

@@ -95,8 +95,8 @@ const Witness* Testimony::newer_than(const store::CopyRecord& shown) const {
   return newest;
 }
 
-Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, const store::StoreKey& key,
-                                const std::string& from, const store::CopyRecord& shown, os::Clock& clock) {
+Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, AgentNetwork& net,
+                                const store::StoreKey& key, const std::string& from, const store::CopyRecord& shown, os::Clock& clock) {
   Testimony all;
   TRY_ASSIGN(const std::vector<store::Newest> seen, seen_newest(paths, key));
   for (const store::Newest& one : seen)
@@ -113,7 +113,7 @@ Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths
     if (remote.name == from) continue;
     const auto asked = [&]() -> Result<std::vector<Witness>> {
       TRY_ASSIGN(const RemoteAccess access, access_to(registry, remote));
-      TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_remote(access, paths, clock));
+      TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_remote(access, net, clock));
       return ask(*backend, key, remote.name, shown);
     };
     const Result<std::vector<Witness>> said = asked();

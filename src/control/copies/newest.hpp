@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/copies/remotes.hpp"
+#include "control/reach/paths.hpp"
 #include "store/newest.hpp"
 #include "store/record.hpp"
 
@@ -42,7 +43,7 @@ struct Testimony {
 };
 // Covers the job of that checkpoint, and others of its name. Every remote but `from` is listed, and its records of them
 // are read: a record that does not open under the key is nobody's word.
-[[nodiscard]] Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths,
+[[nodiscard]] Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, AgentNetwork& net,
                                               const store::StoreKey& key, const std::string& from,
                                               const store::CopyRecord& shown, os::Clock& clock);
 

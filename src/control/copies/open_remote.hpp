@@ -9,11 +9,11 @@
 
 namespace gridctl::control {
 
-using OpenRemote = std::function<Result<std::unique_ptr<store::Backend>>(const RemoteAccess&, const Paths&, os::Clock&)>;
+using OpenRemote = std::function<Result<std::unique_ptr<store::Backend>>(const RemoteAccess&, AgentNetwork&, os::Clock&)>;
 // Opens a remote that is registered, and so has a mark.
 [[nodiscard]] inline Result<std::unique_ptr<store::Backend>> open_marked_remote(const RemoteAccess& access,
-                                                                                const Paths& paths, os::Clock& clock) {
-  return open_remote(access, paths, clock);
+                                                                                AgentNetwork& net, os::Clock& clock) {
+  return open_remote(access, net, clock);
 }
 
 }  // namespace gridctl::control

@@ -61,9 +61,10 @@ Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& regis
   return store::RemoteMark{key.id(), std::move(controller)};
 }
 
-RemoteWork::RemoteWork(Paths paths, registry::Registry& registry, registry::Remote remote, os::Clock& clock,
+RemoteWork::RemoteWork(Paths paths, AgentNetwork& net, registry::Registry& registry, registry::Remote remote, os::Clock& clock,
                      os::FileLock lock, store::StoreKey key, store::ChunkStore chunks)
     : paths_(std::move(paths)),
+      net_(&net),
       registry_(&registry),
       remote_(std::move(remote)),
       clock_(&clock),
@@ -71,16 +72,16 @@ RemoteWork::RemoteWork(Paths paths, registry::Registry& registry, registry::Remo
       key_(std::make_unique<store::StoreKey>(std::move(key))),
       chunks_(std::move(chunks)) {}
 
-Result<RemoteWork> RemoteWork::open(const Paths& paths, registry::Registry& registry, const registry::Remote& remote,
+Result<RemoteWork> RemoteWork::open(const Paths& paths, AgentNetwork& net, registry::Registry& registry, const registry::Remote& remote,
                                   os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads,
                                     const OpenRemote& open) {
   TRY_ASSIGN(os::FileLock lock, lock_remote(paths, remote.name, wait));
   TRY_ASSIGN(store::ChunkStore chunks, open_chunks(paths));
   TRY_ASSIGN(store::StoreKey key, key_here(paths));
-  RemoteWork work(paths, registry, remote, clock, std::move(lock), std::move(key), std::move(chunks));
+  RemoteWork work(paths, net, registry, remote, clock, std::move(lock), std::move(key), std::move(chunks));
   work.uploads_ = uploads ? std::move(uploads) : std::make_shared<UploadMemory>();
   TRY_ASSIGN(const RemoteAccess access, access_to(registry, remote));
-  TRY_ASSIGN(work.backend_, open(access, paths, clock));
+  TRY_ASSIGN(work.backend_, open(access, net, clock));
   work.link_ = {work.backend_.get(), work.key_.get()};
   TRY(store::check_mark(*work.backend_, {work.key_->id(), access.controller}));
   TRY_ASSIGN(work.there_, store::list_remote(*work.backend_));
@@ -89,7 +90,7 @@ Result<RemoteWork> RemoteWork::open(const Paths& paths, registry::Registry& regi
 
 Result<store::CopyStats> RemoteWork::copy(const registry::CopyWanted& wanted, const store::CopyProgress& progress) {
   const registry::Checkpoint& from = wanted.checkpoint;
-  HostUploads by_host({paths_, *registry_, chunks_, *key_, *backend_, *clock_, *uploads_}, from);
+  HostUploads by_host({*net_, *registry_, chunks_, *key_, *backend_, *clock_, *uploads_}, from);
   store::RemoteLink link = link_;
   std::uint64_t done = 0, total = 0;
   const store::CopyProgress told = [&](std::uint64_t now_done, std::uint64_t now_total) {

@@ -10,6 +10,7 @@
 
 #include "control/copies/host_uploads.hpp"
 #include "control/copies/open_remote.hpp"
+#include "control/reach/paths.hpp"
 #include "os/files.hpp"
 #include "store/copying.hpp"
 
@@ -19,7 +20,7 @@ class RemoteWork {
  public:
   // Takes the lock (busy when another process has it and `wait` is false), checks the mark, lists the remote.
   // `uploads`: so that hosts that could not send packs themselves are left alone, by later work too.
-  [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, registry::Registry& registry,
+  [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, AgentNetwork& net, registry::Registry& registry,
                                               const registry::Remote& remote, os::Clock& clock, bool wait,
                                               std::shared_ptr<UploadMemory> uploads = {},
                                               const OpenRemote& open = open_marked_remote);
@@ -44,12 +45,13 @@ class RemoteWork {
   [[nodiscard]] const store::RemoteLink& link() const { return link_; }
 
  private:
-  RemoteWork(Paths paths, registry::Registry& registry, registry::Remote remote, os::Clock& clock, os::FileLock lock,
+  RemoteWork(Paths paths, AgentNetwork& net, registry::Registry& registry, registry::Remote remote, os::Clock& clock, os::FileLock lock,
             store::StoreKey key, store::ChunkStore chunks);
   [[nodiscard]] Result<void> replace_copy(const registry::CopyWanted& wanted);
   [[nodiscard]] Result<bool> heal_here(const registry::CopyWanted& wanted, Repair& report);
 
   Paths paths_;
+  AgentNetwork* net_;
   registry::Registry* registry_;
   registry::Remote remote_;
   os::Clock* clock_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "control/reach/connect_agent.hpp"
 #include "sched/residency.hpp"
 #include "store/dir_remote.hpp"
 #include "store/remote.hpp"
@@ -111,16 +110,14 @@ Result<std::unique_ptr<store::Backend>> open_bucket(const registry::Remote& remo
 }
 }  // namespace
 
-Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, const Paths& paths, os::Clock& clock,
+Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, AgentNetwork& net, os::Clock& clock,
                                                    bool marked) {
   TRY_ASSIGN(const RemoteUrl url, parse_remote_url(access.remote.url));
   if (url.kind == RemoteKind::directory)
     return store::open_dir_remote(url.path, marked ? store::k_mark_name : std::string_view());
   if (url.kind == RemoteKind::bucket) return open_bucket(access.remote, clock);
   if (!access.provider) return make_error(Code::internal, "it is unknown how to reach the remote's provider");
-  const auto open = [provider = *access.provider, paths, controller = access.controller, &clock] {
-    return open_bulk(provider, paths, controller, clock.boot() + k_reach, clock);
-  };
+  const auto open = [provider = *access.provider, &net, &clock] { return net.open(provider, clock.boot() + k_reach); };
   return transfer::open_host_remote({access.provider->name.value, url.path, marked}, open, clock);
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "control/copies/copy_plan.hpp"
-#include "control/reach/paths.hpp"
+#include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
 #include "store/backend.hpp"
@@ -41,8 +41,8 @@ struct RemoteAccess {
 };
 // A provider may also be named by its address, where that is only one's; a registered remote has its name.
 [[nodiscard]] Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Remote& remote);
-// Contacts nobody yet where that can wait. Unless `marked`, also one that keeps no copies so far, whose folder is made.
-[[nodiscard]] Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, const Paths& paths,
+// Contacts nobody yet where that can wait; `net` outlives the result. Unless `marked`, also one that keeps no copies so far, whose folder is made.
+[[nodiscard]] Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, AgentNetwork& net,
                                                                  os::Clock& clock, bool marked = true);
 
 // Names of remotes that lie on this provider.

@@ -19,11 +19,13 @@
 #include "control/follow/job_files.hpp"
 #include "control/follow/use_book.hpp"
 #include "control/measure/network_watch.hpp"
-#include "control/reach/connect_agent.hpp"
+#include "control/reach/login_agent.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/paths.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
+#include "control/reach/ways.hpp"
+#include "lend/call.hpp"
 #include "os/entries.hpp"
 #include "os/host_name.hpp"
 #include "os/log.hpp"
@@ -114,14 +116,14 @@ namespace {
 // The daemon's work besides following jobs, on real hosts only: links and GPUs are measured, inventories taken anew.
 class HostCare : public FleetListener {
  public:
-  HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller,
+  HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net,
            LinkMeter& meter, Controller& jobs)
       : clock_(clock),
         paths_{registry.directory()},
-        controller_(std::move(controller)),
+        net_(net),
         meter_(meter),
         fleet_(jobs.fleet()),
-        rescans_(run, clock, registry, controller_, fleet_),
+        rescans_(run, clock, registry, net, fleet_),
         rechecks_(
             run, clock, registry, fleet_, jobs.book(), [this](const FleetHost& host) { return access(host); },
             recheck_period()),
@@ -148,7 +150,7 @@ class HostCare : public FleetListener {
 
  private:
   [[nodiscard]] HostAccess access(const FleetHost& host) {
-    return {host.provider, controller_, paths_, &clock_, &meter_, host.life};
+    return {host.provider, &net_, &clock_, &meter_, host.life};
   }
 
   void write_use(BootTime now) {
@@ -161,7 +163,7 @@ class HostCare : public FleetListener {
 
   os::Clock& clock_;
   const Paths paths_;
-  const ControllerId controller_;
+  AgentNetwork& net_;
   LinkMeter& meter_;
   Fleet& fleet_;
   HostRescans rescans_;
@@ -198,20 +200,20 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::Loop loop;
   LinkMeter meter;
   SshNetwork network(loop, clock, paths, controller);
-  StoreFreight freight(network, clock, registry, meter, controller);
+  StoreFreight freight(network, clock, registry, meter);
   JobFiles folders(paths);
   os::filter_log([&folders](std::string line) { return folders.masked_of_all(std::move(line)); });
   os::LoopExecutor run(loop);
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
   TRY(jobs.start());
-  const HostCare care(loop, run, clock, registry, controller, meter, jobs);
+  const HostCare care(loop, run, clock, registry, network, meter, jobs);
   LocalGateways local_gateways(paths);
   const Gateways gateways(run, clock, jobs.book(), local_gateways);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});
   Housekeeping housekeeping(loop, paths);
-  Copier copier(loop, clock, paths);
+  Copier copier(loop, clock, paths, network);
   const Notifier notifier(loop, clock, paths);
   BootTime busy_at = clock.boot();
   const auto idle_check = loop.every(k_idle_check, [&] {

@@ -16,9 +16,9 @@ void HostRescans::connected(const FleetHost& host, const wire::AgentHello& hello
   if (!anew && known.version >= k_inventory_version) return;
   if (!under_way_.insert(host.provider.name.value).second) return;
   const os::Lane lane{os::Lane::Kind::bulk, host.provider.name.value};
-  run_.run(lane, [this, provider = host.provider, paths = Paths{registry_.directory()}] {
+  run_.run(lane, [this, provider = host.provider] {
     auto found = std::make_shared<Result<Examined>>(
-        examine(provider, paths, controller_, clock_.boot() + k_rescan_within, clock_));
+        examine(net_, provider, clock_.boot() + k_rescan_within, clock_));
     run_.post([this, name = provider.name, found] {
       under_way_.erase(name.value);
       if (!*found) return report(found->error(), "while taking the inventory of " + name.value + " anew");

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "control/fleet/fleet.hpp"
-#include "control/reach/paths.hpp"
+#include "control/reach/agent_network.hpp"
 
 namespace gridctl::control {
 
 class HostRescans : public FleetListener {
  public:
-  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller, Fleet& fleet)
-      : run_(run), clock_(clock), registry_(registry), controller_(std::move(controller)), fleet_(fleet) {
+  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net, Fleet& fleet)
+      : run_(run), clock_(clock), registry_(registry), net_(net), fleet_(fleet) {
     fleet_.listen(*this);
   }
 
@@ -23,7 +23,7 @@ class HostRescans : public FleetListener {
   os::Executor& run_;
   os::Clock& clock_;
   registry::Registry& registry_;
-  const ControllerId controller_;
+  AgentNetwork& net_;
   Fleet& fleet_;
   std::set<std::string> under_way_;  // names of hosts
 };

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration k_seen_pause = std::chrono::seconds{30};       // last_seen is written no more often
 constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
+constexpr std::int64_t k_end_jitter_ms = 10'000;
 constexpr Duration k_witness_delay = std::chrono::seconds{1};     // of an answer on a slow link, beyond the heartbeat
 
 std::string liveness_name(job::Liveness liveness) {
@@ -106,6 +107,7 @@ bool Fleet::refresh() {
     const bool same = host != nullptr && host->provider.address == provider.address &&
                       host->provider.identities == provider.identities && host->provider.jump == provider.jump;
     if (host == nullptr) host = std::make_unique<FleetHost>();
+    if (host->provider.until != provider.until) capacity_freed();
     host->provider = std::move(provider);
     if (same) continue;
     host->monitor = std::make_shared<HostMonitor>(world_.run, world_.net, world_.clock, host->provider,
@@ -176,8 +178,20 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
     host.seen_unsaved = world_.clock.wall();
   }
   note_capacity(host, reply);
-  reliability_.answered(host.provider, reply.boot_id);
+  note_end(host, reply);
+  reliability_.answered(host.provider, reply.boot_id, host.ends_at());
   tell([&](FleetListener& one) { one.polled(host, reply); });
+}
+
+// Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.
+void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
+  std::optional<WallTime> ends;
+  if (reply.ends_in)
+    ends = WallTime{world_.clock.wall().ms + std::chrono::duration_cast<std::chrono::milliseconds>(*reply.ends_in).count()};
+  const bool same = ends && host.told_end && std::abs(ends->ms - host.told_end->ms) < k_end_jitter_ms;
+  if (same || ends == host.told_end) return;
+  host.told_end = ends;
+  capacity_freed();  // who waits is asked again: it may be there for longer
 }
 
 // Notes the leases there; waiting jobs are asked for when a resource was given back.
@@ -235,6 +249,7 @@ std::vector<HostNow> Fleet::now(Duration lost_after) const {
     one.full = world_.clock.boot() < host->busy_until;
     // As the job itself would judge it: the host that it has just left must not get it again. One that is late with an
     // answer (a busy one) is no suspect yet.
+    one.until = host->ends_at();
     one.reachable = host->is_up() && host->monitor->silence().judge(lost_after) <= job::Liveness::suspect;
     host->missed = host->missed || !one.reachable;
     all.push_back(one);

@@ -45,6 +45,7 @@ struct FleetHost {
   job::Liveness liveness = job::Liveness::answering;
   std::string boot_id;                               // as it said last
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
+  std::optional<WallTime> told_end;  // its orderly end as it said last
   BootTime busy_until{};        // it said that a resource is taken: do not offer it before it has told what is
   mutable bool missed = false;  // a job was placed, or not, without it, because it did not answer
   BootTime seen_saved{};        // when last_seen was last written, or is to be:
@@ -55,6 +56,11 @@ struct FleetHost {
 
   [[nodiscard]] NamedMachine machine() const { return {&provider, boot_id}; }
   [[nodiscard]] bool is_up() const { return monitor->is_up(); }
+  // When it ends in order, as its user or the host itself has said; the earlier of both.
+  [[nodiscard]] std::optional<WallTime> ends_at() const {
+    if (!provider.until || !told_end) return provider.until ? provider.until : told_end;
+    return std::min(*provider.until, *told_end);
+  }
 };
 
 // The interface of listeners to hosts. Called from the loop.
@@ -117,6 +123,7 @@ class Fleet {
   [[nodiscard]] HostMonitor::Listener listener_for(const std::string& name);
   void on_poll(FleetHost& host, const wire::PollReply& reply);
   void note_capacity(FleetHost& host, const wire::PollReply& reply);
+  void note_end(FleetHost& host, const wire::PollReply& reply);
   void judge_silence(BootTime now);
   // fleet_health.cpp
   void sweep_health(BootTime now);

@@ -45,6 +45,7 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
   for (const HostNow& host : hosts) {
     sched::HostFacts facts = facts_of(*host.provider);
     facts.reachable = host.reachable;
+    if (host.until) facts.until = host.until;
     const auto divide_with = [&](const HostNow& other) {
       if (!is_same_machine(host, other)) return;
       facts.drained = facts.drained || (other.provider->drained && is_same_provider(host, other));

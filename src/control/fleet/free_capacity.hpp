@@ -32,6 +32,7 @@ struct HostNow : NamedMachine {
   const std::vector<wire::HeldShare>* held = nullptr;  // of its ledger; nullptr: not told
   bool full = false;                                   // it has just refused for want of room
   bool reachable = true;
+  std::optional<WallTime> until = {};  // its orderly end
 };
 // The resources that a job of ours holds or was promised.
 struct Claim {

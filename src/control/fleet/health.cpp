@@ -5,7 +5,6 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "control/reach/connect_agent.hpp"
 #include "control/reach/request.hpp"
 
 namespace gridctl::control {
@@ -170,22 +169,20 @@ Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::
   return lines;
 }
 
-Result<SeenHealth> see_health(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                              BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(const auto link, open_link(provider, paths, controller, deadline, clock));
+Result<SeenHealth> see_health(AgentNetwork& net, const registry::Provider& provider, BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const transfer::BulkLink bulk, net.open(provider, deadline));
   wire::HealthRequest request;
   request.wait = std::min<Duration>(k_check_wait, std::max(Duration::zero(), deadline - clock.boot() - k_answer_slack));
   request.gpus = request.packages = true;
-  TRY_ASSIGN(wire::HealthReply reply, ask_health(*link, clock, request));
+  TRY_ASSIGN(wire::HealthReply reply, ask_health(*bulk.link, clock, request));
   const WallTime now = clock.wall();
   if (!reply.report) return make_error(Code::timed_out, "the host made no health report in time");
   return SeenHealth{std::move(*reply.report), reply.wall_ms - now.ms};
 }
 
-Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider,
-                                   const Paths& paths, const ControllerId& controller, BootTime deadline,
-                                   os::Clock& clock) {
-  TRY_ASSIGN(SeenHealth seen, see_health(provider, paths, controller, deadline, clock));
+Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork& net,
+                                   const registry::Provider& provider, BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(SeenHealth seen, see_health(net, provider, deadline, clock));
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));
   HealthContext context;
   context.now = clock.wall();

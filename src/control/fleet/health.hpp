@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "control/reach/paths.hpp"
+#include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
 #include "sched/host_facts.hpp"
@@ -103,15 +103,15 @@ struct CheckedHealth {
   sched::HostStanding standing;
   std::vector<sched::Change> changes;
 };
-[[nodiscard]] Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider,
-                                                 const Paths& paths, const ControllerId& controller, BootTime deadline,
+[[nodiscard]] Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork& net,
+                                                 const registry::Provider& provider, BootTime deadline,
                                                  os::Clock& clock);
 // A report without a judgement: for looking at many hosts at once.
 struct SeenHealth {
   wire::HealthReport report;
   std::int64_t clock_offset_ms = 0;
 };
-[[nodiscard]] Result<SeenHealth> see_health(const registry::Provider& provider, const Paths& paths,
-                                            const ControllerId& controller, BootTime deadline, os::Clock& clock);
+[[nodiscard]] Result<SeenHealth> see_health(AgentNetwork& net, const registry::Provider& provider, BootTime deadline,
+                                            os::Clock& clock);
 
 }  // namespace gridctl::control

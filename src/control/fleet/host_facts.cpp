@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/host_words.hpp"
 #include "control/measure/network_record.hpp"
 #include "probe/preflight.hpp"
 
@@ -20,11 +21,17 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   facts.labels = provider.labels;
   if (const Result<EngineKind> engine = parse_engine(provider.engine)) facts.engine = *engine;
   facts.drained = provider.drained;
+  facts.until = provider.until;
   facts.figures = provider.figures;
   if (const std::string reason = probe::unfit_reason(provider.inventory); !reason.empty())
     facts.quarantined = reason + "; when it is mended: gridctl provider check " + provider.name.value;
-  facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
+  facts.reachable = !is_absent_state(provider.liveness);
   return facts;
+}
+
+void tell_time_left(sched::HostFacts& facts, WallTime now) {
+  facts.left.reset();
+  if (facts.until) facts.left = std::chrono::milliseconds{facts.until->ms - now.ms};
 }
 
 Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry) {

@@ -15,6 +15,8 @@ namespace gridctl::control {
 
 // Returns the registry's facts about the host; reachable as the controller last judged, nothing taken.
 [[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
+// How long a host that ends is still there.
+void tell_time_left(sched::HostFacts& facts, WallTime now);
 // Returns the measured figures of each host's links, as `provider show` lists them: inet_up, inet_down (Mbit/s) and rtt
 // (ms), by name.
 [[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry);

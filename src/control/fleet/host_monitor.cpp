@@ -214,6 +214,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
     Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
     if (!reply) return drop(reply.error());
     heard_time(*reply);
+    if (ends_at_) reply->ends_in = *ends_at_ - clock_.boot();  // an event is about an attempt, not about its host
     return listener_.polled(*reply);
   }
   if (asked_.empty() || asked_.front().stream != frame.stream)
@@ -231,6 +232,8 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());
   heard_time(*reply);
+  ends_at_.reset();
+  if (reply->ends_in) ends_at_ = clock_.boot() + *reply->ends_in;
   listener_.polled(*reply);
   send_ping(clock_.boot());
 }

@@ -114,6 +114,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   int quick_pings_ = 0;  // still to be sent without a pause
   bool knows_links_ = false;
   std::optional<BootTime> last_answer_;
+  std::optional<BootTime> ends_at_;  // the host, as it said last
   BootTime heard_agent_at_;  // itself, not only its SSH server; from the start on
   job::FailureDetector silence_{k_nap};
   bool connecting_ = false, tried_ = false, knows_health_ = false;

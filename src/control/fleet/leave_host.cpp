@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fleet/leave_host.hpp"
 
-#include <array>
 #include <charconv>
 #include <string>
 
 #include "base/text.hpp"
-#include "control/reach/agent_link.hpp"
-#include "control/reach/connect_agent.hpp"
-#include "ssh/connect.hpp"
 
 namespace gridctl::control {
 
 namespace {
-constexpr std::size_t k_answer_max = 4096;
 constexpr int k_looks = 16;  // at running agents, half a second apart
 
 // An agent makes its folders anew while it runs, and a daemon may call one more before it learns that the host is
@@ -34,18 +29,9 @@ std::string script_for(const ControllerId& controller) {
 }
 }  // namespace
 
-Result<LeftBehind> leave_host(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                              BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
-  TRY_ASSIGN(const std::unique_ptr<ssh::Channel> channel,
-             ssh::connect(target, "sh -c " + shell_quote(script_for(controller)), deadline, clock));
-  std::string answer;
-  std::array<std::byte, 512> piece{};
-  while (answer.size() < k_answer_max) {
-    TRY_ASSIGN(const std::size_t got, read_blocking(*channel, piece, deadline, clock));
-    if (got == 0) break;
-    answer += as_text(ByteView(piece).first(got));
-  }
+Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provider, const ControllerId& controller,
+                              BootTime deadline) {
+  TRY_ASSIGN(const std::string answer, net.run_script(provider, script_for(controller), deadline));
   const std::string_view word = trim(answer);
   if (is_one_of(word, {"gone"})) return LeftBehind{};
   if (is_one_of(word, {"busy"})) return LeftBehind{0, true};

@@ -5,9 +5,7 @@
 #include <cstdint>
 
 #include "base/result.hpp"
-#include "control/reach/paths.hpp"
-#include "os/clock.hpp"
-#include "registry/records.hpp"
+#include "control/reach/agent_network.hpp"
 
 namespace gridctl::control {
 
@@ -16,7 +14,7 @@ struct LeftBehind {
   bool busy = false;        // attempts of ours are still there: nothing was removed
 };
 // Removes what this controller has on the host, and the agent with it when no other controller uses it. Blocks.
-[[nodiscard]] Result<LeftBehind> leave_host(const registry::Provider& provider, const Paths& paths,
-                                            const ControllerId& controller, BootTime deadline, os::Clock& clock);
+[[nodiscard]] Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provider,
+                                            const ControllerId& controller, BootTime deadline);
 
 }  // namespace gridctl::control

@@ -14,6 +14,7 @@ constexpr Duration k_save_first = std::chrono::seconds{30};  // of an observatio
 constexpr Duration k_save_pause = std::chrono::minutes{5};   // what kill -9 of the daemon may cost
 constexpr Duration k_judge_pause = std::chrono::seconds{60};
 constexpr std::size_t k_starts_max = 50;     // of which the 90th percentile is taken
+constexpr std::int64_t k_end_slack_ms = 120'000;  // that a host may be gone before the end that was told
 constexpr std::size_t k_placed_max = 10000;  // attempts on their way
 
 void report(const Result<void>& saved) {
@@ -63,16 +64,26 @@ ReliabilityLog::Host& ReliabilityLog::host_of(const HostName& name) {
   return host;
 }
 
-void ReliabilityLog::answered(const registry::Provider& provider, const std::string& boot_id) {
+// It was drained, or its time was over.
+bool ReliabilityLog::is_excused(const Host& host, WallTime at) {
+  return host.drained || (host.ends && at.ms >= host.ends->ms - k_end_slack_ms);
+}
+
+void ReliabilityLog::answered(const registry::Provider& provider, const std::string& boot_id,
+                              std::optional<WallTime> ends) {
   Host& host = host_of(provider.name);
   const WallTime now = clock_.wall();
   host.host_class = provider.host_class;
   host.drained = provider.drained;
   if (host.open && !host.boot_id.empty() && host.boot_id != boot_id) {
     // It failed some time after its last answer.
-    close(provider.name, host, host.open->ended_at, host.drained ? "" : "rebooted");
-    event(provider.name, "rebooted", host.drained ? "it has rebooted while it was drained" : "it has rebooted");
+    const bool excused = is_excused(host, host.open->ended_at);
+    close(provider.name, host, host.open->ended_at, excused ? "" : "rebooted");
+    event(provider.name, "rebooted", host.drained ? "it has rebooted while it was drained"
+                                     : excused    ? "it has rebooted after its time was over"
+                                                  : "it has rebooted");
   }
+  host.ends = ends;
   host.boot_id = boot_id;
   if (!host.open) {
     if (!host.seen.empty() && host.seen.back().failed && host.save_due != BootTime{})
@@ -87,7 +98,10 @@ void ReliabilityLog::lost(const registry::Provider& provider, Duration silent) {
   Host& host = host_of(provider.name);
   if (!host.open) return;
   host.drained = provider.drained;
-  close(provider.name, host, host.open->ended_at, host.drained ? "" : "host_lost");
+  const WallTime last = host.open->ended_at;
+  const bool excused = is_excused(host, last);
+  close(provider.name, host, last, excused ? "" : "host_lost");
+  if (excused && !host.drained) return event(provider.name, "ended", "its time is over, and it does not answer any more");
   event(provider.name, "lost", "given up after " + format_duration(silent) + " of silence");
 }
 
@@ -112,8 +126,8 @@ void ReliabilityLog::gpus_judged(const HostName& name) {
 // A failure that did not end the observation.
 void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
   Host& host = host_of(name);
-  if (host.drained) return;
   const WallTime now = clock_.wall();
+  if (is_excused(host, now)) return;
   host.seen.push_back({now, now, true});
   host.dirty = true;
   next_judgement_ = {};

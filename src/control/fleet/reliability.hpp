@@ -5,7 +5,8 @@
 // A host fails when it is given up after its silence (which counts only while others answer, so never for our own
 // network's trouble), when it comes back with another boot id, and when it breaks a job: its processes vanish, its disk
 // is full, or it cannot start what another host then starts, or fails what another host then finishes. Being drained,
-// being removed, and the end of this daemon only end the watching.
+// being removed, its end at the time that was known (FleetHost::ends_at) and the end of this daemon only end the
+// watching.
 #pragma once
 
 #include <deque>
@@ -31,7 +32,8 @@ class ReliabilityLog {
   void save();  // what is watched just now
 
   // At every answer of a host.
-  void answered(const registry::Provider& provider, const std::string& boot_id);
+  void answered(const registry::Provider& provider, const std::string& boot_id,
+                std::optional<WallTime> ends = {});
   // It was given up after so long a silence.
   void lost(const registry::Provider& provider, Duration silent);
   // After every step of a job that was committed; `before` is its state until then.
@@ -53,6 +55,7 @@ class ReliabilityLog {
   struct Host {
     std::string host_class, boot_id;
     bool drained = false;
+    std::optional<WallTime> ends;             // in order, as was known last
     bool loaded = false;                      // what former daemons saw is in `seen`
     std::vector<sched::Watched> seen;         // ended observations, and failures that did not end one
     std::map<std::string, int> gpu_failures;  // by uuid
@@ -64,6 +67,7 @@ class ReliabilityLog {
     bool dirty = false;  // figures are to be worked out anew
   };
   Host& host_of(const HostName& name);
+  [[nodiscard]] static bool is_excused(const Host& host, WallTime at);
   void close(const HostName& name, Host& host, WallTime at, const std::string& cause);
   void broke(const HostName& name, const std::string& cause, const std::string& text);
   void blame_former_hosts(const job::State& state, const HostName& good, bool finished);

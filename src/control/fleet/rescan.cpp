@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/host_words.hpp"
 #include "base/text.hpp"
 #include "sched/catalogue.hpp"
 #include "sched/gpu_match.hpp"
@@ -218,7 +219,7 @@ std::vector<std::string> contradictions(const registry::Provider& provider) {
       lines.push_back("declared to run " + provider.engine + ", but " + engine.problem);
   const bool laptop = std::any_of(has.gpus.begin(), has.gpus.end(),
                                   [](const Gpu& gpu) { return lower(gpu.name).find("laptop") != std::string::npos; });
-  if (laptop && (provider.host_class == "datacenter" || provider.host_class == "cloud"))
+  if (laptop && is_steady_class(provider.host_class))
     lines.push_back("declared class " + provider.host_class + ", but it has a GPU made for laptops");
   return lines;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/pauses.hpp"
 
-#include "control/reach/connect_agent.hpp"
 #include "control/reach/request.hpp"
 
 namespace gridctl::control {
@@ -16,8 +15,7 @@ constexpr const char* k_released_body = "{\"paused\":false}";
 
 Result<wire::PauseReply> pause_on(const HostAccess& host, const wire::PauseRequest& request) {
   os::Clock& clock = *host.clock;
-  TRY_ASSIGN(const auto link,
-             open_link(host.provider, host.paths, host.controller, clock.boot() + k_connect_wait, clock));
+  TRY_ASSIGN(const auto link, host.open(k_connect_wait));
   TRY_ASSIGN(const std::string reply,
              ask(*link, k_pause_stream, wire::encode(request), clock.boot() + wire::k_pause_wait_max + k_connect_wait));
   return wire::parse_pause_reply(reply);

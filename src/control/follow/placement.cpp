@@ -13,6 +13,7 @@
 #include "control/measure/bench.hpp"
 #include "control/measure/network_record.hpp"
 #include "control/reach/pace.hpp"
+#include "sched/host_end.hpp"
 
 namespace gridctl::control {
 
@@ -113,6 +114,7 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
   }
   std::vector<sched::HostFacts> all = facts_now(fleet_.now(asking.spec().recovery.lost_after), claims);
   fleet_.judge(all);
+  for (sched::HostFacts& host : all) tell_time_left(host, world_.clock.wall());
   return all;
 }
 
@@ -277,7 +279,11 @@ sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member
   const sched::CheckpointCost cost =
       measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider, job.spec().recovery.lost_after);
   const double rate = fleet_.reliability().rate_per_hour(member.host, provider.host_class, member.gpu_uuids);
-  return sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
+  sched::Interval tuned = sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
+  const std::optional<WallTime> ends = host == nullptr ? std::nullopt : host->ends_at();
+  if (!ends) return tuned;
+  const Duration left = std::chrono::milliseconds{ends->ms - world_.clock.wall().ms};
+  return sched::before_end(std::move(tuned), left - sched::lead_before_end(cost));
 }
 
 sched::Interval Placement::interval_of(const TrackedJob& job) {

@@ -6,7 +6,6 @@
 
 #include "base/text.hpp"
 #include "control/measure/bench_device.hpp"
-#include "control/reach/connect_agent.hpp"
 #include "os/random.hpp"
 #include "sched/catalogue.hpp"
 #include "wire/health.hpp"
@@ -271,14 +270,13 @@ Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, con
 Result<BenchReport> bench_host(const HostAccess& place, const BenchOptions& options,
                                const std::optional<BenchReport>& before) {
   os::Clock& clock = *place.clock;
-  TRY_ASSIGN(const auto link, open_link(place.provider, place.paths, place.controller, clock.boot() + k_reach, clock));
+  TRY_ASSIGN(const auto link, place.open(k_reach));
   BenchTalk talk;
   talk.link = link.get();
   talk.clock = &clock;
   talk.draw = [] { return os::random_u64(); };
   talk.look = [&place, &clock]() -> Result<Inventory> {
-    TRY_ASSIGN(const auto other,
-               open_link(place.provider, place.paths, place.controller, clock.boot() + k_reach, clock));
+    TRY_ASSIGN(const auto other, place.open(k_reach));
     BenchTalk second;
     second.link = other.get();
     second.clock = &clock;

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "control/reach/connect_agent.hpp"
 #include "os/address.hpp"
 #include "os/net.hpp"
 #include "os/random.hpp"
@@ -32,7 +31,7 @@ constexpr std::size_t k_frame = transfer::k_data_frame;
 constexpr std::uint32_t k_reach_tries = 3;
 
 Result<LinkPtr> reach(const HostAccess& place) {
-  return open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_connect_limit, *place.clock);
+  return place.open(k_connect_limit);
 }
 
 Result<std::string> ask(Conversation& with, std::uint32_t stream, std::string payload) {
@@ -131,14 +130,6 @@ class HereMeter {
   std::uint32_t stream_ = 0;
 };
 
-// The addresses under which we reach a host; none through a jump host or proxy.
-std::vector<std::string> addresses_of(const HostAccess& place) {
-  const Result<ssh::Target> target = target_of(place.provider, place.paths);
-  if (!target || target->proxied) return {};
-  const auto found = os::numeric_addresses(target->host, place.clock->boot() + k_resolve, *place.clock);
-  return found ? *found : std::vector<std::string>{};
-}
-
 std::string reasons(const std::vector<wire::LinkFailure>& failures) {
   std::string text;
   for (const wire::LinkFailure& failure : failures)
@@ -164,7 +155,8 @@ Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& li
   TRY_ASSIGN(const std::string where,
              ask(with_listener, 1, wire::encode(wire::ListenRequest{token, k_pair_accept, k_pair_time, bytes_max, port})));
   TRY_ASSIGN(const wire::ListenReply listening, wire::parse_listen_reply(where));
-  const std::vector<std::string> addresses = usable_addresses(addresses_of(listener), listening.addresses);
+  const std::vector<std::string> addresses = usable_addresses(
+      listener.net->addresses(listener.provider, listener.clock->boot() + k_resolve), listening.addresses);
   TRY_ASSIGN(const std::string told,
              ask(with_connector, 1,
                  wire::encode(wire::ConnectRequest{token, addresses, listening.port, k_pair_time, bytes_max})));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/host_words.hpp"
 #include "control/measure/measuring_budget.hpp"
 #include "os/log.hpp"
 
@@ -171,7 +172,7 @@ void NetworkWatch::ended(const sched::LinkTask& task, const Result<void>& outcom
 namespace {
 
 Result<void> measure_one(registry::Registry& registry, NetworkRecorder& recorder, const sched::LinkTask& task,
-                         const HostAccess& a, const HostAccess* b) {
+                         const Paths& paths, const HostAccess& a, const HostAccess* b) {
   os::Clock& clock = *a.clock;
   const std::uint64_t bytes =
       bytes_for(registry, task, a.provider, b == nullptr ? nullptr : &b->provider, clock.wall(), true);
@@ -181,7 +182,7 @@ Result<void> measure_one(registry::Registry& registry, NetworkRecorder& recorder
     return recorder.here(a.provider, measured, clock.wall());
   }
   if (task.kind == Kind::landmarks) {
-    const std::vector<LandmarkRow> asked = asked_of_hosts(a.paths);
+    const std::vector<LandmarkRow> asked = asked_of_hosts(paths);
     TRY_ASSIGN(const wire::ReachReply reply, measure_landmarks(a, reach_targets(asked, clock)));
     return recorder.landmarks(a.provider.name, asked, reply, clock.wall());
   }
@@ -210,17 +211,17 @@ void forget_ages(NetworkPicture& picture) {
 
 }  // namespace
 
-Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::Clock& clock, const MeasureAll& wanted) {
-  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+Result<void> measure_now(registry::Registry& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
+                         const MeasureAll& wanted) {
   NetworkRecorder recorder(registry, paths);
   TRY_ASSIGN(NetworkPicture picture, network_picture(registry, paths));
   if (wanted.even_fresh) forget_ages(picture);
   std::map<std::string, HostAccess> places;
   for (const registry::Provider& provider : picture.providers)
-    places[provider.name.value] = HostAccess{provider, controller, paths, &clock};
+    places[provider.name.value] = HostAccess{provider, &net, &clock};
   const auto is_up = [&](const std::string& name) {
     const std::string& liveness = places.at(name).provider.liveness;
-    return liveness != "lost" && liveness != "unreachable";
+    return !is_absent_state(liveness);
   };
   for (const sched::LinkTask& task : due_measurements(picture, clock.wall(), is_up, true)) {
     if (!wanted.only.empty() && task.a != wanted.only && task.b != wanted.only) continue;
@@ -229,7 +230,7 @@ Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::C
     if (wanted.told) wanted.told(task, nullptr);
     TRY_ASSIGN(const os::FileLock lock, await_lock(paths, clock, wanted.until));
     const Result<void> outcome =
-        measure_one(registry, recorder, task, places.at(task.a), task.b.empty() ? nullptr : &places.at(task.b));
+        measure_one(registry, recorder, task, paths, places.at(task.a), task.b.empty() ? nullptr : &places.at(task.b));
     if (wanted.told) wanted.told(task, &outcome);
   }
   return recorder.judge(clock.wall());

@@ -58,7 +58,7 @@ struct MeasureAll {
   std::set<std::string> among{};    // only links between these hosts; empty: no matter
   std::optional<BootTime> until{};  // nothing begins after this instant
 };
-[[nodiscard]] Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::Clock& clock,
+[[nodiscard]] Result<void> measure_now(registry::Registry& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
                                        const MeasureAll& wanted);
 
 }  // namespace gridctl::control

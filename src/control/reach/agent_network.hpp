@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to hosts, as an interface: SSH in the daemon, links that fail by a seed in the simulator.
+// The only way to hosts, as an interface: SSH in the daemon and in commands, links that fail by a seed in the simulator.
+// Nobody outside of this room knows how a host is reached (tests/tidy holds that).
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "registry/records.hpp"
@@ -41,6 +44,12 @@ class AgentNetwork {
   [[nodiscard]] virtual Result<std::unique_ptr<AgentChannel>> stream(const registry::Provider& provider,
                                                                      const wire::EnterRequest& whom,
                                                                      BootTime deadline);
+  // For the little that no agent can do, such as removing it: what a script for `sh` prints there. `unsupported` where
+  // the host gives no shell.
+  [[nodiscard]] virtual Result<std::string> run_script(const registry::Provider& provider, const std::string& script,
+                                                       BootTime deadline);
+  // The addresses at which this machine reaches the host itself. None where that cannot be told.
+  [[nodiscard]] virtual std::vector<std::string> addresses(const registry::Provider& provider, BootTime deadline);
 };
 
 }  // namespace gridctl::control

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "control/reach/embedded_agent.hpp"
+#include "control/reach/login_agent.hpp"
+#include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "lend/keys.hpp"
 #include "os/random.hpp"
@@ -27,16 +29,7 @@ Error named(Error error, const registry::Provider& provider) {
   return error;
 }
 
-constexpr std::uint64_t k_socket_path_max = 4096;
 constexpr std::uint32_t k_rekey_stream = 1;  // of a connection that nobody else uses yet
-
-os::Path login_agent_file(const Paths& paths) { return paths.root / "ssh-agent"; }
-
-// Empty: none was offered, or it is our own or gone.
-os::Path offered_login_agent(const Paths& paths) {
-  const os::Path offered = os::read_file(login_agent_file(paths), k_socket_path_max).value_or("");
-  return offered != os::environment("SSH_AUTH_SOCK").value_or("") && os::exists(offered) ? offered : os::Path{};
-}
 
 // `address`: of the host, or of the relay of one that is lent.
 Result<ssh::Target> target_at(const std::string& address, const registry::Provider& provider, const Paths& paths,
@@ -47,7 +40,10 @@ Result<ssh::Target> target_at(const std::string& address, const registry::Provid
   overrides.known_hosts = paths.known_hosts();
   overrides.agent_socket = login_agent;
   if (const Result<ssh::TransportKind> kind = ssh::parse_transport(provider.transport)) overrides.transport = *kind;
-  return ssh::resolve(address, overrides);
+  Result<ssh::Target> target = ssh::resolve(address, overrides);
+  // A key file that is not there is the user's mistake, not an unknown provider.
+  if (!target && target.error().code == Code::not_found) target.error().code = Code::usage;
+  return target;
 }
 
 // From here on the token opens nothing. Until this machine has used the new key the host takes both, so that an answer
@@ -131,16 +127,9 @@ Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& p
   return make_error(Code::unsupported, provider.name.value + " dials a relay: there is no address to log in at");
 }
 
-void offer_login_agent(const Paths& paths) {
-  const std::string ours = os::environment("SSH_AUTH_SOCK").value_or("");
-  if (ours.empty() || os::read_file(login_agent_file(paths), k_socket_path_max).value_or("") == ours) return;
-  (void)os::write_file_atomically(login_agent_file(paths), ours);  // without it the daemon keeps its own
-}
-
 Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                  const UploadProgress& progress) {
-  return call(provider, paths, controller, {"events"}, deadline, clock, progress);
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+  return call(provider, paths, controller, {"events"}, deadline, clock);
 }
 
 Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
@@ -148,23 +137,19 @@ Result<AgentSession> open_streams(const registry::Provider& provider, const Path
   return call(provider, paths, controller, {std::string(wire::k_streams_feature)}, deadline, clock);
 }
 
-Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
-                                              const ControllerId& controller, BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(transfer::BulkLink bulk, open_bulk(provider, paths, controller, deadline, clock));
-  return std::move(bulk.link);
-}
-
 Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
-                                     const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+                                     const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                     const UploadProgress& progress) {
   const BootTime began = clock.boot();
   std::vector<std::string> features = transfer::Codecs::ours().words();
   features.emplace_back("bulk");
-  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock));
+  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock, progress));
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
   const auto& said = session.hello.features;
   const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();
+  std::string transport(ssh::transport_name(session.channel->transport()));
   return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads,
-                            clock.boot() - began};
+                            clock.boot() - began, std::move(transport)};
 }
 
 }  // namespace gridctl::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a registered provider to a conversation with its agent.
+// From a registered provider to a conversation with its agent: inside of this room only. Others have AgentNetwork.
 #pragma once
 
 #include <memory>
@@ -17,31 +17,22 @@ namespace gridctl::control {
 
 // The agents this gridctl carries.
 [[nodiscard]] std::vector<AgentImage> agent_images();
-// As `ssh` would go there today: the user's ssh configuration is asked each time.
+// As `ssh` would go there today: the user's ssh configuration is asked each time. usage: a key file is not there.
 [[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
-// Whether its owner lends it: it dials a relay, and is called there. gridctl-lend(7).
-[[nodiscard]] bool is_lent(const registry::Provider& provider);
 // The way to the relay of a lent host. `login_agent`: of ssh, in the place of $SSH_AUTH_SOCK; may be empty.
 [[nodiscard]] Result<lend::RelayCommand> relay_of(const registry::Provider& provider,
                                                   const lend::Invitation& invitation, const Paths& paths,
                                                   const os::Path& login_agent, os::Clock& clock);
-// Keeps this process's $SSH_AUTH_SOCK in the state directory. Where a login is refused, it is tried once more with the
-// ssh-agent that a command offered last: the shell that started the daemon may be gone, and its ssh-agent with it.
-void offer_login_agent(const Paths& paths);
 // For the loop. Blocks until `deadline`.
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                                const UploadProgress& progress = {});
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
 // Without events: the connection becomes one of streams.
 [[nodiscard]] Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
                                                 const ControllerId& controller, BootTime deadline, os::Clock& clock);
-// For a worker thread.
-[[nodiscard]] Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
-                                                            const ControllerId& controller, BootTime deadline,
-                                                            os::Clock& clock);
-
-// For trees of chunks: also tells which encodings the agent decodes, and lets it send what we decode.
+// For a worker thread: requests, and trees of chunks. Tells which encodings the agent decodes, and lets it send what we
+// decode.
 [[nodiscard]] Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
-                                                   const ControllerId& controller, BootTime deadline, os::Clock& clock);
+                                                   const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                                   const UploadProgress& progress = {});
 
 }  // namespace gridctl::control

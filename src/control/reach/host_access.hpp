@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/ids.hpp"
+#include "control/reach/agent_network.hpp"
 #include "control/reach/life_sign.hpp"
 #include "control/reach/link_meter.hpp"
-#include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
 
@@ -16,11 +16,16 @@ namespace gridctl::control {
 
 struct HostAccess {
   registry::Provider provider;
-  ControllerId controller;
-  Paths paths;
+  AgentNetwork* net = nullptr;  // outlives the work
   os::Clock* clock = nullptr;
   LinkMeter* meter = nullptr;           // hears of what is moved, where there is one
   std::shared_ptr<LifeSign> life = {};  // hears of every answer, where there is one
+
+  // REQUIRES: net and clock. Blocks.
+  [[nodiscard]] Result<std::unique_ptr<wire::Link>> open(Duration patience) const {
+    TRY_ASSIGN(transfer::BulkLink bulk, net->open(provider, clock->boot() + patience));
+    return std::move(bulk.link);
+  }
 };
 
 }  // namespace gridctl::control

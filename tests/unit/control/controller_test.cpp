@@ -169,7 +169,7 @@ class IdleGpus : public testing::FollowedJobs {
   GpuRechecks rechecks{run, clock, registry, fleet(), book,
                        [this](const FleetHost& host) {
                          begun.push_back(host.provider.name.value);
-                         return HostAccess{host.provider, {}, {}, &clock};
+                         return HostAccess{host.provider, nullptr, &clock};
                        },
                        10h};
 };

@@ -47,7 +47,7 @@ class CopierTest : public WithRemotes {
 
 TEST_F(CopierTest, CopiesWhatComesWhileItRunsAndIsIdleThen) {
   add("nas");
-  Copier copier(loop, clock, paths);
+  Copier copier(loop, clock, paths, net);
   EXPECT_TRUE(copier.is_idle());
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}});
   EXPECT_TRUE(loop_until([&] { return !registry.checkpoint(id, one.seq)->copies.empty(); }));
@@ -60,7 +60,7 @@ TEST_F(CopierTest, TriesAPlaceAgainThatWasInTroubleAndIsNotIdleMeanwhile) {
   add("nas");
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}});
   fs::rename(there / "nas", there / "away");
-  Copier copier(loop, clock, paths);
+  Copier copier(loop, clock, paths, net);
   EXPECT_TRUE(loop_until([&] { return !registry.remote("nas")->trouble.empty(); }));
   EXPECT_FALSE(copier.is_idle());
   fs::rename(there / "away", there / "nas");
@@ -72,7 +72,7 @@ TEST_F(CopierTest, RemovesThereWhatWasRemovedHere) {
   add("nas");
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   save_checkpoint({{"a", noise(5000, 2)}});
-  Copier copier(loop, clock, paths);
+  Copier copier(loop, clock, paths, net);
   const auto records = [&] {
     return store::list_remote(*store::open_dir_remote(there / "nas", store::k_mark_name))->records.size();
   };
@@ -90,10 +90,10 @@ TEST_F(CopierTest, PrunesAPlaceAtMostOnceAnHour) {
   };
   std::vector<registry::Checkpoint> all;
   for (unsigned i = 0; i < 4; ++i) all.push_back(save_checkpoint({{"a", noise(5000, i)}}));
-  ASSERT_EQ(copy_what_is_due(paths, "nas", hand, memory).copied, 4u);
+  ASSERT_EQ(copy_what_is_due(paths, net, "nas", hand, memory).copied, 4u);
   const auto remove = [&](std::size_t which) {
     EXPECT_THAT(registry.remove_checkpoint(id, all[which].seq), IsOk());
-    EXPECT_FALSE(copy_what_is_due(paths, "nas", hand, memory).trouble);
+    EXPECT_FALSE(copy_what_is_due(paths, net, "nas", hand, memory).trouble);
     return packs();
   };
   EXPECT_EQ(remove(0), 3u);
@@ -127,14 +127,14 @@ TEST_F(CopierTest, TellsOnceThatAJobsCopiesMustNotBeThere) {
   };
   for (int daemon = 0; daemon < 2; ++daemon) {
     RemoteMemory memory;
-    for (int i = 0; i < 2; ++i) EXPECT_FALSE(copy_what_is_due(paths, "nas", clock, memory).is_due);
+    for (int i = 0; i < 2; ++i) EXPECT_FALSE(copy_what_is_due(paths, net, "nas", clock, memory).is_due);
     EXPECT_EQ(told(), 1u) << "whatever daemons come and go";
   }
 }
 
 TEST_F(CopierTest, SaysNothingOfAPlaceThatWasRemovedJustNow) {
   RemoteMemory memory;
-  const CopyRound round = copy_what_is_due(paths, "gone", clock, memory);
+  const CopyRound round = copy_what_is_due(paths, net, "gone", clock, memory);
   EXPECT_FALSE(round.is_due);
   EXPECT_FALSE(round.trouble);
 }
@@ -284,7 +284,7 @@ class Merging : public CopierTest {
   LinkMeter meter;
   testing::HandClock hand;
   testing::HandNetwork net{hand};
-  StoreFreight freight{net, clock, registry, meter, {"me"}};
+  StoreFreight freight{net, clock, registry, meter};
 };
 
 TEST_F(Merging, TakesTheNewestStepThatAllHave) {

@@ -44,7 +44,7 @@ class Copies : public WithRemotes {
     add("nas");
   }
   RemoteWork work() {
-    auto opened = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
+    auto opened = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true);
     EXPECT_THAT(opened, IsOk());
     return *std::move(opened);
   }
@@ -162,7 +162,7 @@ TEST_F(Copies, AreGivenUpForADaemonThatHasNothingElseToDo) {
   fs::rename(there / "nas", there / "away");
   os::Loop loop;
   testing::HandClock hand;
-  Copier copier(loop, hand, paths);
+  Copier copier(loop, hand, paths, net);
   const auto loop_until = [&](const std::function<bool()>& done) {
     const BootTime end = clock.boot() + 60s;
     bool met = false;

@@ -16,12 +16,12 @@ struct CopiesAmidFaults : WithRemotes {
   void SetUp() override {
     WithRemotes::SetUp();
     add("nas");
-    memory.open = [this](const RemoteAccess& access, const Paths& where, os::Clock& now) -> Result<std::unique_ptr<store::Backend>> {
+    memory.open = [this](const RemoteAccess& access, AgentNetwork& where, os::Clock& now) -> Result<std::unique_ptr<store::Backend>> {
       TRY_ASSIGN(auto backend, open_remote(access, where, now));
       return std::unique_ptr<store::Backend>(std::make_unique<gridctl::testing::FaultyRemote>(std::move(backend), fault));
     };
   }
-  CopyRound round() { return copy_what_is_due(paths, "nas", clock, memory); }
+  CopyRound round() { return copy_what_is_due(paths, net, "nas", clock, memory); }
   void save_two() {
     for (const int number : {1, 2}) {
       files[number] = {{"a", noise(5000, static_cast<std::uint32_t>(number))}, {"both", noise(3000, 9)}};
@@ -118,7 +118,7 @@ TEST_P(EachStrike, WhileCopiesOfWhatIsRemovedHereAreForgotten) {
   EXPECT_TRUE(!struck.trouble || struck.is_due);
   relent();
   expect_settled(words(GetParam()), {{id, saved[2].seq}});
-  auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
+  auto work = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work->prune(), IsOk());
   expect_told_is_there("what both need stays");
   EXPECT_EQ(work->listing().packs.size(), 2u) << "the first one's own pack goes";
@@ -133,7 +133,7 @@ TEST_P(EachStrike, WhileADamagedCopyIsMadeAnew) {
     write(pack.path(), text);
   }
   const auto mend = [&] {
-    auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true, {}, memory.open);
+    auto work = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true, {}, memory.open);
     ASSERT_THAT(work, IsOk());
     const auto found = work->check(1);
     ASSERT_THAT(found, IsOk());

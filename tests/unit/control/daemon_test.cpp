@@ -165,7 +165,7 @@ class HostCare : public Daemon {
  protected:
   HostCare() {
     ada = hosts.add_pinned("ada");
-    auto seen = examine(ada, hosts.paths, hosts.controller, hosts.soon(), clock);
+    auto seen = examine(hosts.net, ada, hosts.soon(), clock);
     EXPECT_THAT(seen, IsOk());
     ada = seen->provider;
     Gpu gpu;
@@ -209,7 +209,7 @@ class HostCare : public Daemon {
   os::Loop loop;
   LinkMeter meter;
   SshNetwork network{loop, clock, hosts.paths, hosts.controller};
-  StoreFreight freight{network, clock, registry, meter, hosts.controller};
+  StoreFreight freight{network, clock, registry, meter};
   JobFiles folders{hosts.paths};
   os::LoopExecutor run{loop};
   Controller jobs{{clock, run, network, registry, freight, folders}, {Duration::zero()}};
@@ -300,7 +300,7 @@ class Rescans : public HostCare {
  protected:
   Rescans() { ada.inventory.edit().gpus.clear(); }
   HostRescans& rescans() {
-    if (!rescans_) rescans_.emplace(run, clock, registry, hosts.controller, jobs.fleet());
+    if (!rescans_) rescans_.emplace(run, clock, registry, hosts.net, jobs.fleet());
     return *rescans_;
   }
   void connect(const std::string& boot) {

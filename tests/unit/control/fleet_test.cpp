@@ -65,6 +65,43 @@ TEST_F(FleetTest, TellsWhatHostsSay) {
   EXPECT_FALSE(fleet().request_log({"ada"}, request));
 }
 
+TEST_F(FleetTest, KnowsWhenAHostEnds) {
+  add("ada");
+  tick();
+  EXPECT_EQ(host("ada").ends_at(), std::nullopt);
+  const auto told = [&](std::optional<Duration> left) {
+    tick(15s);
+    wire::PollReply reply;
+    reply.host_time = clock.boot();
+    reply.boot_id = "boot";
+    reply.ends_in = left;
+    FleetTest::reply("ada", "poll", wire::encode(reply));
+    return host("ada").ends_at();
+  };
+  const std::optional<WallTime> first = told(1h);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->ms, clock.wall().ms + 3'600'000);
+  const std::uint64_t capacity = fleet().capacity();
+  EXPECT_EQ(told(1h - 16s), first) << "its answer was slow";
+  EXPECT_EQ(fleet().capacity(), capacity);
+  wire::PollReply event;
+  event.boot_id = "boot";
+  line("ada").say(wire::FrameKind::event, 0, wire::encode(event));
+  EXPECT_EQ(host("ada").ends_at(), first) << "an event is about an attempt";
+  EXPECT_EQ(fleet().now(60s).front().until, first);
+  registry::Provider row = FleetTest::row("ada");
+  row.until = WallTime{first->ms - 1};
+  ASSERT_THAT(registry.update_provider(row), IsOk());
+  ASSERT_TRUE(fleet().refresh());
+  EXPECT_EQ(host("ada").ends_at(), row.until) << "the earlier of both";
+  EXPECT_GT(fleet().capacity(), capacity) << "who waits is asked again";
+  EXPECT_TRUE(host("ada").is_up());
+  row.until.reset();
+  ASSERT_THAT(registry.update_provider(row), IsOk());
+  ASSERT_TRUE(fleet().refresh());
+  EXPECT_EQ(told(std::nullopt), std::nullopt);
+}
+
 TEST_F(FleetTest, TellsOfARefusedLoginOnce) {
   add("ada");
   line("ada").refuses = make_error(Code::auth_refused, "no key of ours");

@@ -12,6 +12,7 @@
 #include "control/follow/secrets.hpp"
 #include "control/follow/tuning.hpp"
 #include "control/reach/pace.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "hand_clock.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
@@ -250,7 +251,7 @@ class Uploads : public ::testing::Test {
     pack = found->front();
   }
   void put(const registry::Checkpoint& of, const store::PackFile& which) {
-    HostUploads uploads({paths, registry, chunks, *key, bucket, clock, memory}, of);
+    HostUploads uploads({net, registry, chunks, *key, bucket, clock, memory}, of);
     uploads.put(which, [] { return true; });
     uploads.put(which, [] { return true; });
   }
@@ -260,6 +261,7 @@ class Uploads : public ::testing::Test {
   Paths paths{here / "state"};
   testing::HandClock clock;
   registry::Registry registry = *registry::Registry::open(paths.root);
+  SshNetwork net{clock, paths, *registry.controller_id()};
   store::ChunkStore chunks = *open_chunks(paths);
   std::optional<store::StoreKey> key = *load_key(paths);
   const JobId id{"abcdefghijk23"};

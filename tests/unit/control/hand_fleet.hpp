@@ -85,7 +85,7 @@ class FleetTest : public ::testing::Test {
   HandNetwork net{clock};
   registry::Registry registry = *registry::Registry::open(dir.path());
   LinkMeter meter;
-  StoreFreight freight{net, clock, registry, meter, {"testcontroller"}};
+  StoreFreight freight{net, clock, registry, meter};
   JobFiles folders{Paths{dir.path()}};
   Ears ears;
 

@@ -210,7 +210,7 @@ class MeasuringAll : public Measuring {
                         told.push_back(task.a + (task.b.empty() ? "" : "-" + task.b) +
                                        (outcome == nullptr ? "" : *outcome ? ": done" : ": failed"));
                       }};
-    return measure_now(registry, hosts.paths, clock, wanted);
+    return measure_now(registry, hosts.paths, hosts.net, clock, wanted);
   }
   NetworkPicture picture() { return *network_picture(registry, hosts.paths); }
 

@@ -4,6 +4,7 @@
 
 #include "control/copies/chunks.hpp"
 #include "control/copies/remote_work.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {
@@ -38,7 +39,7 @@ class NewestTest : public ::testing::Test {
   void add(const std::string& name) {
     const registry::Remote remote{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
     fs::create_directories(there / name);
-    const auto backend = open_remote(*access_to(registry, remote), paths, clock, false);
+    const auto backend = open_remote(*access_to(registry, remote), net, clock, false);
     ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), IsOk());
     ASSERT_THAT(registry.add_remote(remote), IsOk());
   }
@@ -50,12 +51,12 @@ class NewestTest : public ::testing::Test {
     record.seq = {seq};
     record.created_at = {at};
     record.job_name = job_name;
-    const auto backend = open_remote(*access_to(registry, *registry.remote(name)), paths, clock);
+    const auto backend = open_remote(*access_to(registry, *registry.remote(name)), net, clock);
     store::RemoteListing listing = *store::list_remote(**backend);
     ASSERT_THAT(store::copy_checkpoint(*chunks, {backend->get(), &*key}, listing, record, {}), IsOk());
   }
   std::vector<std::string> witnesses(const store::CopyRecord& record) {
-    const auto said = ask_witnesses(registry, paths, *key, "nas", record, clock);
+    const auto said = ask_witnesses(registry, paths, net, *key, "nas", record, clock);
     EXPECT_THAT(said, IsOk());
     silent = said->silent;
     std::vector<std::string> lines;
@@ -69,6 +70,7 @@ class NewestTest : public ::testing::Test {
   Paths paths{here / "state"};
   os::Clock& clock = os::system_clock();
   registry::Registry registry = *registry::Registry::open(paths.root);
+  SshNetwork net{clock, paths, *registry.controller_id()};
   std::optional<store::StoreKey> key;
   std::vector<std::string> silent;
 };

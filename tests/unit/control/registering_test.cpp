@@ -27,7 +27,7 @@ class Registering : public ::testing::Test {
     request.accept_command = "gridctl provider add ada --host-key HOST_KEY";
     key = hosts.new_key("ada");
   }
-  Result<Examined> enroll() { return control::enroll(request, hosts.paths, hosts.controller, hosts.soon(), clock); }
+  Result<Examined> enroll() { return control::enroll(hosts.net, request, hosts.paths, hosts.soon(), clock); }
   ssh::Target target(const std::string& name = "ada") {
     ssh::Overrides overrides;
     overrides.known_hosts = hosts.paths.known_hosts();
@@ -180,9 +180,9 @@ class Leaving : public Registering {
  protected:
   Leaving() {
     ada = hosts.add_pinned("ada");
-    EXPECT_THAT(examine(ada, hosts.paths, hosts.controller, hosts.soon(), clock), IsOk());
+    EXPECT_THAT(examine(hosts.net, ada, hosts.soon(), clock), IsOk());
   }
-  Result<LeftBehind> leave() { return leave_host(ada, hosts.paths, hosts.controller, hosts.soon(), clock); }
+  Result<LeftBehind> leave() { return leave_host(hosts.net, ada, hosts.controller, hosts.soon()); }
   void keep(const std::string& path) {
     const os::Path file = hosts.home("ada") / ".gridctl" / path;
     EXPECT_THAT(os::make_directories(file.parent_path()), IsOk());

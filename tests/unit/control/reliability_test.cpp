@@ -115,6 +115,36 @@ TEST_F(Reliability, BlamesNobodyForADrainedHost) {
   EXPECT_THAT(spans("ada"), ElementsAre("1h ", "0ms "));
 }
 
+TEST_F(Reliability, BlamesNobodyForAHostWhoseTimeIsOver) {
+  const WallTime ends{clock.wall().ms + 3'600'000};
+  const auto watched = [&](Duration time, const std::string& boot = "boot-1") {
+    for (Duration passed{}; passed < time; passed += 10s, clock.pass(10s)) log->answered(a_host("ada"), boot, ends);
+  };
+  watched(30min);
+  clock.pass(10min);
+  watched(0s);
+  log->lost(a_host("ada"), 60s);
+  EXPECT_THAT(events("ada"), ElementsAre("lost")) << "half an hour too early";
+  watched(19min + 30s);
+  log->lost(a_host("ada"), 60s);
+  EXPECT_THAT(events("ada"), ElementsAre("lost", "returned", "ended"));
+  clock.pass(10min);
+  watched(1min);
+  watched(1min, "boot-2");
+  log->lost(a_host("ada"), 60s);
+  EXPECT_THAT(spans("ada"), ElementsAre("29m50s host_lost", "19m20s ", "50s ", "50s "));
+  job::Step step;
+  step.state.id = {"j"};
+  job::AttemptRow row;
+  row.state = "failed";
+  row.attempt.members = {{0, {"ada"}, {}, {}, 1, 0, 0}};
+  row.attempt.members[0].end = job::End{};
+  row.attempt.members[0].end->kind = job::EndKind::vanished;
+  step.attempts = {row};
+  log->on_step({}, step);
+  EXPECT_THAT(spans("ada"), ::testing::SizeIs(4)) << "what ran there then was to end";
+}
+
 TEST_F(Reliability, GoesOnWhereAFormerDaemonStopped) {
   for (int i = 0; i < 2; ++i) {
     up("ada", 10h, "boot-1", 10min);

@@ -25,7 +25,7 @@ class RemoteWorkTest : public WithRemotes {
     WithRemotes::SetUp();
     add("nas");
   }
-  CopyRound round(const std::string& remote = "nas") { return copy_what_is_due(paths, remote, clock, memory[remote]); }
+  CopyRound round(const std::string& remote = "nas") { return copy_what_is_due(paths, net, remote, clock, memory[remote]); }
   std::vector<std::string> history(const std::string& kind) {
     std::vector<std::string> texts;
     for (const auto events = *registry.events(id, 0, 0); const registry::EventRecord& event : events)
@@ -130,7 +130,7 @@ TEST_F(RemoteWorkTest, KeepsOutOfAPlaceThatAnotherStateDirectoryHasTakenOver) {
 
 TEST_F(RemoteWorkTest, OneProcessAtATimeWorksOnAPlace) {
   save_checkpoint({{"a", "first"}});
-  const auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
+  const auto work = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const CopyRound other = round();
   EXPECT_TRUE(other.busy);
@@ -153,7 +153,7 @@ TEST_F(RemoteWorkTest, RepairsEachSideFromTheOther) {
     text[1000] ^= 1;
     write(path, text);
   }
-  auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
+  auto work = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const auto found = work->check(1);
   ASSERT_THAT(found, IsOk());
@@ -179,7 +179,7 @@ TEST_F(RemoteWorkTest, NamesWhatIsWholeOnNeitherSideAndLeavesIt) {
       text[1000] ^= 1;
       write(pack.path(), text);
     }
-  auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
+  auto work = RemoteWork::open(paths, net, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const auto repaired = work->repair(*work->check(1));
   ASSERT_THAT(repaired, IsOk());
@@ -191,7 +191,7 @@ TEST_F(RemoteWorkTest, HealsFromTheNearestPlaceThatHasItSound) {
   add("usb");
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   for (const char* name : {"nas", "usb"}) {
-    auto work = RemoteWork::open(paths, registry, *registry.remote(name), clock, true);
+    auto work = RemoteWork::open(paths, net, registry, *registry.remote(name), clock, true);
     ASSERT_THAT(work->copy({one, "train", 3}), IsOk());
   }
   fs::remove_all(paths.chunk_store());
@@ -200,14 +200,14 @@ TEST_F(RemoteWorkTest, HealsFromTheNearestPlaceThatHasItSound) {
   ASSERT_THAT(chunks, IsOk());
   const auto remotes = remotes_with(registry, id, one.seq);
   ASSERT_THAT(remotes, IsOk());
-  const auto healed = heal_from(paths, *chunks, *remotes, {id, one.seq}, one.root, clock);
+  const auto healed = heal_from(paths, net, *chunks, *remotes, {id, one.seq}, one.root, clock);
   ASSERT_THAT(healed, IsOk());
   EXPECT_EQ(healed->remote, "usb");
   EXPECT_EQ(load(*chunks, one.root)->at("a"), noise(5000, 1));
   fs::remove_all(paths.chunk_store());
   for (const auto& pack : fs::directory_iterator(there / "usb/packs")) fs::remove(pack.path());
   auto empty = open_chunks(paths);
-  EXPECT_THAT(heal_from(paths, *empty, *remotes, {id, one.seq}, one.root, clock), FailsWith(Code::checkpoint_damaged));
+  EXPECT_THAT(heal_from(paths, net, *empty, *remotes, {id, one.seq}, one.root, clock), FailsWith(Code::checkpoint_damaged));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/remote_work.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {
@@ -21,7 +22,7 @@ class WithRemotes : public ::testing::Test {
   void add(const std::string& name) {
     const registry::Remote remote{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
     std::filesystem::create_directories(there / name);
-    const auto backend = open_remote(*access_to(registry, remote), paths, clock, false);
+    const auto backend = open_remote(*access_to(registry, remote), net, clock, false);
     ASSERT_THAT(backend, gridctl::testing::IsOk());
     ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), gridctl::testing::IsOk());
     ASSERT_THAT(registry.add_remote(remote), gridctl::testing::IsOk());
@@ -46,6 +47,7 @@ class WithRemotes : public ::testing::Test {
   Paths paths{here / "state"};
   os::Clock& clock = os::system_clock();
   registry::Registry registry = *registry::Registry::open(paths.root);
+  SshNetwork net{clock, paths, *registry.controller_id()};
   const JobId id{"abcdefghijk23"};
   std::int64_t time = 1000;
 };

@@ -120,7 +120,7 @@ void SshHosts::take_down(const std::string& name) const { put(folder(name) / "do
 void SshHosts::bring_up(const std::string& name) const { (void)os::remove_file(folder(name) / "down"); }
 
 control::HostAccess SshHosts::access(const registry::Provider& provider) const {
-  return {provider, controller, paths, &os::system_clock()};
+  return {provider, &net, &os::system_clock()};
 }
 
 void SshHosts::play(const std::string& name, const std::string& op, int count, const std::vector<Played>& frames) const {

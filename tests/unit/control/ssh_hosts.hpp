@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/reach/host_access.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "registry/registry.hpp"
@@ -49,6 +50,7 @@ class SshHosts {
   testing::TempDir dir;
   control::Paths paths{dir / "state"};
   const ControllerId controller{"testcontroller"};
+  mutable control::SshNetwork net{os::system_clock(), paths, controller};
 
  private:
   [[nodiscard]] os::Path folder(const std::string& name) const { return dir / "hosts" / name; }

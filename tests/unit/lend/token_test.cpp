@@ -87,9 +87,14 @@ TEST(GuestTerms, HoursMayPassMidnight) {
   EXPECT_TRUE(terms.is_open_at(7 * 60 - 1));
   EXPECT_FALSE(terms.is_open_at(7 * 60));
   EXPECT_FALSE(terms.is_open_at(12 * 60));
+  EXPECT_EQ(terms.minutes_left(23 * 60 + 30), 7 * 60 + 30);
+  EXPECT_EQ(terms.minutes_left(6 * 60 + 59), 1);
+  EXPECT_EQ(terms.minutes_left(7 * 60), std::nullopt);
+  EXPECT_EQ(wire::GuestTerms{}.minutes_left(0), std::nullopt);
   terms.from_minute = 9 * 60, terms.to_minute = 17 * 60;
   EXPECT_FALSE(terms.is_open_at(8 * 60));
   EXPECT_TRUE(terms.is_open_at(9 * 60));
+  EXPECT_EQ(terms.minutes_left(9 * 60), 8 * 60);
   const auto read = wire::parse_guest_terms(wire::encode(terms));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, terms);

@@ -19,7 +19,7 @@ using nlohmann::json;
 bool is_optional(const samples::Sample& sample, const std::string& key) {
   if (key == "job") return sample.name == std::string("have-for-job");
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
-         key == "retry" || key == "held" || key == "codec" || key == "parameter" ||
+         key == "retry" || key == "held" || key == "ends_in_ms" || key == "codec" || key == "parameter" ||
          key == "limits" || key == "allowed_ms" || key == "running_ms_ago" || key == "paused_ms" ||
          key == "paused_ms_ago" || key == "gpu_only" || key == "bag" || key == "use";
 }

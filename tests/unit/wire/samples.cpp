@@ -158,6 +158,7 @@ std::vector<Sample> make_all() {
       sample("held-poll-reply",
              PollReply{{102}, "b1", {}, 0, 1, {{{job, {7}, {"GPU-1"}, 2, 1ull << 30}, {{}, {}, {"GPU-2"}, 0.5, 0}}}},
              &parse_poll_reply),
+      sample("ending-poll-reply", PollReply{{103}, "b1", {}, 0, 1, {}, milliseconds{5'400'000}}, &parse_poll_reply),
       sample("status", status(), &parse_attempt_status),
       sample("limited-status", limited_status(), &parse_attempt_status),
       sample("paused-status", paused_status(), &parse_attempt_status),

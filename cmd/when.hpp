@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instants as people type them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::cmd {
+
+// "18:00" (the next one on this machine's clock), "+4h", "2026-11-28T18:00:00Z", or "none". usage: another word, or an
+// instant that has passed. `option`: for that message.
+[[nodiscard]] Result<std::optional<WallTime>> moment_typed(std::string_view option, const std::string& text, WallTime now);
+
+}  // namespace gridctl::cmd

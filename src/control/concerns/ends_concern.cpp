@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts that end at a known instant: jobs there save before it, and leave.
+#include "control/concerns/table.hpp"
+#include "control/follow/tuning.hpp"
+#include "sched/host_end.hpp"
+#include "sched/reliability.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_last_call = sched::k_end_stop + std::chrono::seconds{5};  // then it stops, saved or not
+
+class EndsConcern : public Concern {
+ public:
+  explicit EndsConcern(const Controls& controls) : controls_(controls) {}
+
+  void tick(BootTime) override {
+    controls_.book.each_placed([&](TrackedJob& job) {
+      const auto* running = job.in<job::Running>();
+      if (running == nullptr || job.unsure) return;
+      const std::optional<End> end = end_of(job);
+      if (!end || end->left > sched::k_end_lead_max || !leaves(job)) return;
+      if (running->move) {
+        if (end->left <= k_last_call) controls_.book.apply(job.id(), job::MoveDue{running->attempt.epoch});
+        return;
+      }
+      if (end->left > Duration{} && end->left <= lead(job, end->host)) controls_.mover.ask(job, wish_for(*end));
+    });
+  }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_end; }
+  // An end that was put off lets the job stay.
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    const std::optional<End> end = end_of(job);
+    if (!end || end->left > lead(job, end->host) + sched::k_end_stay) return std::nullopt;
+    return wish_for(*end);
+  }
+
+ private:
+  struct End {
+    HostName host;
+    WallTime at;
+    Duration left{};
+  };
+
+  // The end of the host of its current attempt that is the first to end.
+  [[nodiscard]] std::optional<End> end_of(const TrackedJob& job) const {
+    std::optional<End> first;
+    for (const job::Member& member : job.state().attempt()->members) {
+      const FleetHost* host = controls_.fleet.find(member.host);
+      const std::optional<WallTime> at = host == nullptr ? std::nullopt : host->ends_at();
+      if (!at || (first && first->at <= *at)) continue;
+      first = End{member.host, *at, std::chrono::milliseconds{at->ms - controls_.world.clock.wall().ms}};
+    }
+    return first;
+  }
+
+  // A job that does not save may be done before the end, and leaves nothing undone by staying. Replicas keep nothing.
+  [[nodiscard]] static bool leaves(const TrackedJob& job) {
+    return job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off || job.spec().service;
+  }
+
+  [[nodiscard]] Duration lead(const TrackedJob& job, const HostName& host) const {
+    const Result<std::vector<registry::Checkpoint>> saved = controls_.world.records.checkpoints(job.id());
+    if (!saved) report(saved.error(), "while looking at the end of a host");
+    const FleetHost* const there = controls_.fleet.find(host);
+    const registry::Provider none;
+    return sched::lead_before_end(measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{},
+                                                there == nullptr ? none : there->provider,
+                                                job.spec().recovery.lost_after));
+  }
+
+  [[nodiscard]] static MoveWish wish_for(const End& end) {
+    MoveWish wish{std::string(job::k_for_end), "it is there until " + format_rfc3339(end.at)};
+    wish.host = end.host;
+    wish.to_anywhere = true;  // what is not saved by then is lost
+    return wish;
+  }
+
+  const Controls controls_;
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_ends(const Controls& controls) { return std::make_unique<EndsConcern>(controls); }
+
+}  // namespace gridctl::control
