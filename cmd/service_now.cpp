@@ -5,10 +5,23 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "control/serve/balancer.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::cmd {
+
+namespace {
+// HAProxy's word for how a probe went: "L7STS/503", "L7RSP", "L4CON", "L7TOUT".
+std::string probe_words(std::string_view probe, const JobId& replica) {
+  if (probe.empty() || probe == "INI") return "not probed yet";
+  if (probe.starts_with("L7STS/")) return "not ready, the probe is answered with status " + std::string(probe.substr(6));
+  if (probe.starts_with("L7TOUT") || probe.starts_with("L4TOUT")) return "not ready, no answer within the probe's timeout";
+  if (probe.starts_with("L7RSP") || probe.starts_with("L4CON"))
+    return "not ready, no HTTP server answers at its port; see gridctl job logs " + replica.value;
+  return "not ready, the probe says " + std::string(probe);
+}
+}  // namespace
 
 std::string ReplicaNow::words() const {
   if (is_ready()) return told->status == "UP" ? "ready" : "ready, one probe failed";
@@ -17,7 +30,7 @@ std::string ReplicaNow::words() const {
   if (told->status.starts_with("MAINT")) return "no way to it yet";
   if (!unfit.empty()) return "not ready, " + sanitize(unfit);
   if (told->status.starts_with("DRAIN")) return "finishes its requests";
-  return told->probe.empty() || told->probe == "INI" ? "not probed yet" : "not ready, the probe says " + told->probe;
+  return probe_words(told->probe, job.id);
 }
 
 std::string ServiceNow::url() const { return gateway && gateway->port != 0 ? control::gateway_url(*gateway) : ""; }
