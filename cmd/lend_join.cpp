@@ -12,6 +12,7 @@
 #include "lend/boot.hpp"
 #include "lend/call.hpp"
 #include "lend/dial.hpp"
+#include "lend/receipt_book.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -34,7 +35,7 @@ constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
-    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_registries_option,
+    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_price_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
 constexpr int k_exits[] = {5, 6, 7, 130};
 
@@ -122,6 +123,8 @@ void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& ter
 Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& lent, const lend::Token& token, os::Clock& clock) {
   TRY(lent.take_jobs_of(token.controller));
   for (const lend::Lent& other : earlier) {
+    TRY(lend::make_receipts(other.folder(), clock));
+    TRY(lend::save_receipts(other.folder(), os::home_directory(), other.id()));
     (void)os::remove_tree(other.folder());
     lent.log("replaces an earlier invitation from " + token.who, clock);
   }
