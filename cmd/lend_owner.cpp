@@ -308,7 +308,7 @@ bool remove_the_rest(const std::vector<ControllerId>& guests, os::Clock& clock) 
   return !os::exists(home);
 }
 
-// What others owe stays with the owner.
+// The owner keeps the proof of what others owe.
 Result<void> keep_receipts(Context& context, const lend::Lent& lent) {
   TRY(lend::make_receipts(lent.folder(), context.clock));
   TRY_ASSIGN(const os::Path file, lend::save_receipts(lent.folder(), os::home_directory(), lent.id()));

@@ -28,9 +28,9 @@ inline constexpr Option k_receipt_job_option{"job", 0, "JOB", "only those of thi
 [[nodiscard]] Result<std::map<std::string, std::vector<std::string>>> read_exported(const std::string& file);
 // Receipts that are good, as a table or as JSON. `job`: empty for all.
 int print_receipts(Context& context, const std::vector<CheckedChain>& chains, const std::string& job);
-// What the check found for each chain. An error names the first that is not as it was signed.
+// Prints the result of the check of each chain. An error names the first that is not as it was signed.
 [[nodiscard]] Result<int> print_checked(Context& context, const std::vector<CheckedChain>& chains);
-// As it was signed, or as a table. Unlike a list, it also has what is damaged.
+// Prints receipts as they were signed, damaged ones too, or as a table.
 void print_exported(Context& context, const std::vector<std::string>& lines, const std::string& format, bool first);
 
 }  // namespace gridctl::cmd

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest_receipts.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <thread>
 #include <utility>
 
 #include "agent/owner_terms.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/awake.hpp"
+#include "os/entries.hpp"
 #include "os/log.hpp"
 #include "os/process.hpp"
 
@@ -28,12 +26,6 @@ Path receipts_file(const Path& invitation, std::string_view name) { return invit
 
 Path account_file(const Path& invitation, const JobId& job, Epoch epoch) {
   return receipts_file(invitation, wire::k_receipts_uses) / (job.value + "." + std::to_string(epoch.value));
-}
-
-std::int64_t awake_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
 // Whole lines only: what a power cut left of one is nobody's.
@@ -103,6 +95,9 @@ Result<wire::ReceiptsReply> exchange_receipts(const os::Path& invitation, const 
   }
   if (request.accepts && *request.accepts == terms.rates)
     TRY(os::write_file_durably(receipts_file(invitation, wire::k_receipts_accepted), wire::encode(terms.rates)));
+  // Before the book: an attempt that gets its receipt meanwhile is in both, and never in none.
+  if (auto uses = os::list_directory(receipts_file(invitation, wire::k_receipts_uses))) reply.pending = *std::move(uses);
+  reply.pending.resize(std::min(reply.pending.size(), wire::k_list_max));
   TRY_ASSIGN(const std::vector<std::string> book, whole_lines(receipts_file(invitation, wire::k_receipts_book)));
   reply.head = book.size();
   TRY(keep_answers(invitation, request.answers, book.size(), reply.answered));
@@ -143,17 +138,17 @@ std::unique_ptr<UseAccount> UseAccount::of(const AttemptDir& attempt, int payloa
 }
 
 UseAccount::UseAccount(Path file, wire::UseMark mark, int payload_pid, os::Clock& clock)
-    : file_(std::move(file)), mark_(std::move(mark)), pid_(payload_pid), clock_(clock), counted_ns_(awake_ns()), due_(clock.boot() + k_use_mark_every) {
+    : file_(std::move(file)), mark_(std::move(mark)), pid_(payload_pid), clock_(clock), counted_(os::awake_time()), due_(clock.boot() + k_use_mark_every) {
   if (mark_.began.ms == 0) mark_.began = clock.wall();
   mark_.ended = clock.wall();
 }
 
 void UseAccount::add(bool gpus, bool running) {
-  const std::int64_t now = awake_ns(), ms = (now - counted_ns_) / 1'000'000;
-  if (ms <= 0) return;
-  counted_ns_ += ms * 1'000'000;
+  const auto passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(os::awake_time() - counted_);
+  if (passed_ms.count() <= 0) return;
+  counted_ += passed_ms;
   mark_.ended = clock_.wall();
-  const auto passed = static_cast<std::uint64_t>(ms);
+  const auto passed = static_cast<std::uint64_t>(passed_ms.count());
   if (gpus) mark_.use.gpu_ms += passed * static_cast<std::uint64_t>(mark_.gpus);
   if (running) mark_.use.cpu_ms += passed * static_cast<std::uint64_t>(mark_.cpus_milli) / 1000;
 }

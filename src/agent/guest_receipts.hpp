@@ -50,7 +50,7 @@ class UseAccount {
   wire::UseMark mark_;
   const int pid_;
   os::Clock& clock_;
-  std::int64_t counted_ns_;  // by a clock that stands still while the machine sleeps
+  Duration counted_;  // up to then, by os::awake_time
   BootTime due_;
 };
 

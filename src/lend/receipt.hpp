@@ -44,7 +44,7 @@ struct Receipt {
 [[nodiscard]] Digest hash_of(const ReceiptPair& pair);
 [[nodiscard]] Digest hash_of(const Receipt& receipt);
 
-// What the researcher says to a receipt.
+// The researcher's word on a receipt.
 struct Answer {
   Digest receipt;  // its hash
   bool agreed = false;
@@ -85,7 +85,7 @@ struct ChainReport {
 // Compares two chains that are good, one of each side.
 [[nodiscard]] ChainReport compare_chains(const ChainReport& own, const ChainReport& other);
 
-// What the researcher can know of an attempt by itself.
+// An attempt as far as the researcher can know it by itself.
 struct SeenAttempt {
   std::int64_t ran_ms = 0;         // at most
   int gpus = 0;                    // at most

@@ -2,10 +2,8 @@
 #include "lend/receipt_book.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <set>
 #include <utility>
@@ -59,11 +57,13 @@ Result<std::vector<std::string>> lines_of(const os::Path& path) {
 
 // Adds a line that is whole on disk before this returns. What a power cut left of an earlier one goes first.
 Result<void> append_line(const os::Path& path, const std::string& line) {
-  TRY_ASSIGN(const os::Fd file, os::open_file(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC));
-  TRY_ASSIGN(const std::string before, os::read_file(path, k_book_max));
+  std::string before;
+  if (os::exists(path)) {
+    TRY_ASSIGN(before, os::read_file(path, k_book_max));
+  }
   const std::size_t whole = before.rfind('\n') == std::string::npos ? 0 : before.rfind('\n') + 1;
-  if (whole < before.size() && ::ftruncate(file.get(), static_cast<off_t>(whole)) != 0)
-    return errno_error(errno, "cannot cut off the end of " + path.string());
+  if (whole < before.size()) TRY(os::write_file_durably(path, std::string_view(before).substr(0, whole)));
+  TRY_ASSIGN(const os::Fd file, os::open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC));
   TRY(os::write_all(file.get(), as_bytes(line + "\n")));
   TRY(os::sync_fd(file.get()));
   return before.empty() ? os::sync_directory(path.parent_path()) : Result<void>{};
@@ -118,7 +118,8 @@ Result<std::size_t> make_receipts(const os::Path& invitation, os::Clock& clock) 
     const os::Path file = uses / name;
     const auto text = os::read_file(file, k_small_max);
     const auto mark = text ? wire::parse_use_mark(*text) : Result<wire::UseMark>(text.error());
-    if (!mark || !has_ended(invitation, file, *mark, terms.controller, clock.wall())) continue;
+    if (!mark || name != mark->job.value + "." + std::to_string(mark->epoch.value)) continue;  // what a crash left of a write
+    if (!has_ended(invitation, file, *mark, terms.controller, clock.wall())) continue;
     if (mark->use.ran()) {
       if (!researcher) continue;  // the first contact brings it
       if (!end) {

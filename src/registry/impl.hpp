@@ -10,8 +10,14 @@
 
 namespace gridctl::registry {
 
-// Holds for an attempt `a` without a receipt: those with one cost what that says.
-#define GRIDCTL_UNBILLED "NOT EXISTS (SELECT 1 FROM receipts r WHERE r.job = a.job AND r.epoch = a.epoch)"
+// Holds for an attempt `a` on a host with a price of its owner's, which has said since that it makes no receipt for it.
+#define GRIDCTL_NO_RECEIPT                                                                                      \
+  "EXISTS (SELECT 1 FROM receipt_chains c WHERE c.provider = a.provider AND a.ended_ms < c.told_ms "            \
+  "AND instr(c.pending, ' ' || a.job || '.' || a.epoch || ' ') = 0 AND EXISTS (SELECT 1 FROM accepted_rates x " \
+  "WHERE x.chain = c.chain AND x.at_ms <= COALESCE(a.started_ms, a.ended_ms)))"
+// Holds for an attempt `a` whose cost is not settled: one with a receipt costs what that says.
+#define GRIDCTL_UNBILLED \
+  "(NOT EXISTS (SELECT 1 FROM receipts r WHERE r.job = a.job AND r.epoch = a.epoch) AND NOT " GRIDCTL_NO_RECEIPT ")"
 
 // The amount of receipts from ?2 until ?1, over attempts that had not ended by ?3, in USD: of one that began before, the
 // share of its time.

@@ -49,9 +49,11 @@ JobRow read_row(const db::Statement& row) {
   return out;
 }
 
-// What the receipts of a job's attempts come to, in USD, by epoch.
+// Returns what the attempts of a job cost by their receipts, in USD, by epoch; without one that is still to come.
 Result<std::map<std::uint64_t, double>> billed_by(db::Database& db, const JobId& id) {
   std::map<std::uint64_t, double> billed;
+  db::Statement none = db.prepare("SELECT a.epoch FROM attempts a WHERE a.job = ? AND " GRIDCTL_NO_RECEIPT);
+  TRY(none.bind(id.value).each([&](const db::Statement& row) { billed[row.count(0)] = 0; }));
   db::Statement query = db.prepare("SELECT epoch, SUM(counted_micro) / 1e6 FROM receipts WHERE job = ? GROUP BY epoch");
   TRY(query.bind(id.value).each([&](const db::Statement& row) { billed[row.count(0)] = row.real(1); }));
   return billed;

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/receipts.hpp"
 
+#include "base/text.hpp"
 #include "registry/registry.hpp"
 
 namespace gridctl::registry {
 
 namespace {
 
-constexpr std::string_view k_chain_columns = "SELECT chain, provider, host_key, rates, trouble, head, host_head, agreed_micro FROM receipt_chains ";
+constexpr std::string_view k_chain_columns = "SELECT chain, provider, host_key, rates, trouble, head, host_head, agreed_micro, told_ms, pending FROM receipt_chains ";
 constexpr std::string_view k_receipt_columns =
     "SELECT chain, number, job, epoch, at_ms, asked_micro, counted_micro, agreed, line, answer FROM receipts ";
 
 ReceiptChain read_chain(const db::Statement& row) {
-  return {row.text(0), {row.text(1)}, row.text(2), row.text(3), row.text(4), row.count(5), row.count(6), row.integer(7)};
+  ReceiptChain out;
+  out.chain = row.text(0);
+  out.provider = {row.text(1)};
+  out.host_key = row.text(2);
+  out.rates = row.text(3);
+  out.trouble = row.text(4);
+  out.head = row.count(5);
+  out.host_head = row.count(6);
+  out.agreed_micro = row.integer(7);
+  out.told_at = {row.integer(8)};
+  out.pending = split(std::string(trim(row.text(9))), ' ');
+  return out;
 }
 
 ReceiptRecord read_receipt(const db::Statement& row) {
@@ -39,16 +51,16 @@ Result<std::optional<ReceiptChain>> ReceiptStore::chain(const std::string& chain
 
 Result<void> ReceiptStore::save_chain(const ReceiptChain& c) {
   return db_
-      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble) VALUES(?,?,?,0,?,?,?,?) "
+      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending) VALUES(?,?,?,0,?,?,?,?,?,?) "
                "ON CONFLICT(chain) DO UPDATE SET provider = excluded.provider, host_key = excluded.host_key, host_head = excluded.host_head, "
-               "rates = excluded.rates, trouble = excluded.trouble")
-      .bind(c.chain, c.provider.value, c.host_key, c.host_head, c.rates, c.agreed_micro, c.trouble)
+               "rates = excluded.rates, trouble = excluded.trouble, told_ms = excluded.told_ms, pending = excluded.pending")
+      .bind(c.chain, c.provider.value, c.host_key, c.host_head, c.rates, c.agreed_micro, c.trouble, c.told_at.ms, " " + join(c.pending, " ") + " ")
       .run();
 }
 
 Result<void> ReceiptStore::agree(const std::string& chain, const HostName& provider, std::int64_t micro) {
   return db_
-      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble) VALUES(?,?,'',0,0,'',?,'') "
+      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending) VALUES(?,?,'',0,0,'',?,'',0,'') "
                "ON CONFLICT(chain) DO UPDATE SET agreed_micro = excluded.agreed_micro")
       .bind(chain, provider.value, micro)
       .run();

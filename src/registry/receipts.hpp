@@ -21,6 +21,8 @@ struct ReceiptChain {
   HostName provider;
   std::string host_key, rates, trouble;  // empty: not known, none
   std::uint64_t head = 0, host_head = 0;
+  WallTime told_at;  // when the host was asked last
+  std::vector<std::string> pending;  // attempts, as JOB.EPOCH, for which it told to have no receipt yet
   std::int64_t agreed_micro = 0;  // an hour of the whole host may cost so much
 };
 
@@ -54,12 +56,12 @@ class ReceiptStore {
 
   [[nodiscard]] Result<std::vector<ReceiptChain>> chains();
   [[nodiscard]] Result<std::optional<ReceiptChain>> chain(const std::string& chain);
-  // Of a chain that is there already, the head and what was agreed stay: keep() and agree() write those.
+  // Writes a chain. If it is there already, its head and what was agreed stay: keep() and agree() write those.
   [[nodiscard]] Result<void> save_chain(const ReceiptChain& chain);
   [[nodiscard]] Result<void> agree(const std::string& chain, const HostName& provider, std::int64_t micro);
   // All of one chain, or of all: oldest first.
   [[nodiscard]] Result<std::vector<ReceiptRecord>> receipts(const std::string& chain = {});
-  // Those behind `after`, a few of them.
+  // Returns at most `most` receipts behind `after`.
   [[nodiscard]] Result<std::vector<ReceiptRecord>> receipts_after(const std::string& chain, std::uint64_t after, std::size_t most);
   // Adds receipts and moves the chain's head to the last one, in one transaction. Those that are there already stay.
   [[nodiscard]] Result<void> keep(const std::string& chain, const std::vector<ReceiptRecord>& receipts);

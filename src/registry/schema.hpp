@@ -284,7 +284,9 @@ CREATE TABLE receipt_chains(
   host_head INTEGER NOT NULL,     -- and there, as the host told last
   rates TEXT NOT NULL,            -- what the host asks; '' = not told yet
   agreed_micro INTEGER NOT NULL,  -- accepted up to so much for an hour of the whole host
-  trouble TEXT NOT NULL           -- what is wrong with the chain; '' = nothing
+  trouble TEXT NOT NULL,          -- what is wrong with the chain; '' = nothing
+  told_ms INTEGER NOT NULL,       -- when the host was asked last, by the wall clock here
+  pending TEXT NOT NULL           -- attempts that it told to have no receipt yet: ' JOB.EPOCH JOB.EPOCH '
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE accepted_rates(
   chain TEXT NOT NULL,

@@ -20,7 +20,7 @@ void fields(R& r, Of<R, ReceiptsRequest>& m) {
 template <class R>
 void fields(R& r, Of<R, ReceiptsReply>& m) {
   r.maybe("key", m.host_key)("rates", m.rates)("head", m.head)("answered", m.answered);
-  r("receipts", m.receipts, k_receipts_most, k_receipt_bytes_max);
+  r("receipts", m.receipts, k_receipts_most, k_receipt_bytes_max)("pending", m.pending);
 }
 
 template <class R>

@@ -48,6 +48,7 @@ struct ReceiptsReply {
   std::uint64_t head = 0;            // the number of its last receipt
   std::uint64_t answered = 0;        // the number of the last answer that it has
   std::vector<std::string> receipts{};
+  std::vector<std::string> pending{};  // attempts, as JOB.EPOCH, that run or are still to get a receipt; all others have theirs, or cost nothing
 };
 [[nodiscard]] std::string encode(const ReceiptsRequest& request);  // op "receipts"
 [[nodiscard]] std::string encode(const ReceiptsReply& reply);

@@ -28,7 +28,7 @@ std::vector<Rates> accepted_before(const std::vector<registry::AcceptedRates>& a
   return some;
 }
 
-// What is known here of the attempt that a receipt is for.
+// Returns what is known here of the attempt that a receipt is for.
 Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, const lend::Receipt& receipt) {
   TRY_ASSIGN(const auto attempt, talk.store.attempt(receipt.job, receipt.epoch));
   if (!attempt || attempt->provider != talk.provider) return std::optional<lend::SeenAttempt>{};
@@ -143,6 +143,11 @@ Result<wire::ReceiptsReply> take_all(const ReceiptTalk& talk, wire::ReceiptsRequ
     TRY(talk.store.save_chain(chain));
     TRY(talk.store.keep(talk.chain, records));
     added += records.size();
+    if (chain.trouble.empty() && chain.head == reply.head) {  // else what it does not name may still get a receipt
+      chain.told_at = talk.now;
+      chain.pending = reply.pending;
+      TRY(talk.store.save_chain(chain));
+    }
     if (records.empty() || chain.head >= reply.head || !chain.trouble.empty() || round > k_rounds_most) return reply;
   }
 }

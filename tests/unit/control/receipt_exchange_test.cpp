@@ -26,7 +26,7 @@ struct FakeHost {
   Rates rates = k_rates;
   std::optional<Digest> researcher;
   std::optional<Rates> accepted;
-  std::vector<std::string> book, answers;
+  std::vector<std::string> book, answers, pending;
   int asked = 0, lost_at = 0;  // the n-th request is lost, or its answer is
   bool answer_lost = false;
 
@@ -52,7 +52,7 @@ struct FakeHost {
     if (request.accepts == rates) accepted = rates;
     for (const wire::ReceiptAnswer& one : request.answers)
       if (one.number == answers.size() + 1) answers.push_back(one.line);
-    wire::ReceiptsReply reply{crypto::ed25519_public(seed), rates, book.size(), answers.size(), {}};
+    wire::ReceiptsReply reply{crypto::ed25519_public(seed), rates, book.size(), answers.size(), {}, pending};
     for (std::size_t at = request.after; at < book.size() && reply.receipts.size() < 2; ++at) reply.receipts.push_back(book[at]);
     if (lost) return make_error(Code::host_unreachable, "the connection broke");
     return wire::parse_receipts_reply(wire::encode(reply));
@@ -80,7 +80,7 @@ class ReceiptExchange : public ::testing::Test {
     return epoch;
   }
   Result<ReceiptNews> exchange(const std::optional<Rates>& accepts = std::nullopt) {
-    const ReceiptTalk talk{*store_, std::string(k_chain), {"bob"}, {"controller1"}, seed_, {2500}, 10'000'000,
+    const ReceiptTalk talk{*store_, std::string(k_chain), {"bob"}, {"controller1"}, seed_, now_, 10'000'000,
                            [&](const wire::ReceiptsRequest& request) { return host_.ask(request); }};
     return exchange_receipts(talk, accepts);
   }
@@ -97,6 +97,7 @@ class ReceiptExchange : public ::testing::Test {
   Digest seed_ = receipt_seed(dir_ / "state").value();
   Digest key_ = crypto::ed25519_public(seed_);
   FakeHost host_;
+  WallTime now_{2500};
 };
 
 TEST_F(ReceiptExchange, RatesAreAcceptedWhenAskedToAndKeptFirst) {
@@ -130,6 +131,23 @@ TEST_F(ReceiptExchange, CostsAndBudgetsAreWhatTheReceiptsSay) {
   EXPECT_NEAR(registry_->spending("", {0}, {50'000})->usd, 0.012, 1e-9);
   EXPECT_NEAR(registry_->spending("", {8'000}, {50'000})->usd, 0.006, 1e-9) << "the share of this month";
   for (const auto& one : *store_->receipts()) EXPECT_TRUE(one.agreed) << one.line;
+}
+
+// It was over before it began, or the power went before the first mark.
+TEST_F(ReceiptExchange, AnAttemptForWhichTheHostMakesNoReceiptCostsNothing) {
+  ASSERT_THAT(exchange(k_rates), IsOk());
+  for (const char* id : {"job1", "job2"}) run({id}, 13'000);
+  const auto cost = [&](const char* id) { return registry_->spent({id}, {50'000})->usd; };
+  now_ = {12'999};
+  ASSERT_THAT(exchange(), IsOk());
+  EXPECT_NEAR(cost("job1"), 0.01, 1e-9) << "the host was asked before it ended";
+  now_ = {20'000};
+  host_.pending = {"job0.1", "job2." + std::to_string(registry_->job({"job2"})->machine.epoch.value)};
+  ASSERT_THAT(exchange(), IsOk());
+  EXPECT_EQ(cost("job1"), 0);
+  EXPECT_EQ(registry_->pasts({50'000})->at("job1").usd, 0);
+  EXPECT_NEAR(cost("job2"), 0.01, 1e-9) << "its receipt is still to come";
+  EXPECT_NEAR(registry_->spending("", {0}, {50'000})->usd, 0.01, 1e-9);
 }
 
 TEST_F(ReceiptExchange, NoCrashLosesOrDoublesAReceipt) {
