@@ -11,6 +11,7 @@
 #include "lend/call.hpp"
 #include "lend/dial.hpp"
 #include "lend/leave.hpp"
+#include "lend/receipt_book.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -33,7 +34,7 @@ constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
-    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_registries_option,
+    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_price_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
 constexpr int k_exits[] = {5, 6, 7, 130};
 
@@ -122,6 +123,8 @@ Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& l
   TRY(lent.take_jobs_of(token.controller));
   for (const lend::Lent& other : earlier) {
     TRY_ASSIGN(const lend::Lent gone, lend::withdraw(other, token.controller, clock));
+    TRY(lend::make_receipts(gone.folder(), clock));
+    TRY(lend::save_receipts(gone.folder(), os::home_directory(), gone.id()));
     TRY(lend::remove_for_good(gone.folder(), clock));
     lent.log("replaces an earlier invitation from " + token.who, clock);
   }

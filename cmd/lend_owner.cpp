@@ -13,6 +13,7 @@
 #include "lend/dial.hpp"
 #include "lend/leave.hpp"
 #include "lend/lent.hpp"
+#include "lend/receipt_book.hpp"
 #include "lend/serve.hpp"
 #include "os/process.hpp"
 #include "probe/inventory.hpp"
@@ -49,7 +50,7 @@ constexpr Option k_limits_options[] = {
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
      "yes|no"},
-    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_registries_option};
+    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_price_option, k_registries_option};
 constexpr int k_exits[] = {3, 5, 7};
 
 struct Running {
@@ -107,6 +108,12 @@ std::string returns_text(std::vector<std::chrono::milliseconds> all) {
          format_duration(all[all.size() / 2]) + ", worst " + format_duration(all.back());
 }
 
+// Zero where its receipts cannot be read: `lend receipts` says why.
+std::int64_t earned(const lend::Lent& lent) {
+  const Result<lend::ReceiptBook> book = lend::read_receipts(lent.folder());
+  return book ? lend::check_chain(book->lines, book->head).asked : 0;
+}
+
 Result<int> status(Context& context, const Parsed&) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
   std::string json;
@@ -120,7 +127,7 @@ Result<int> status(Context& context, const Parsed&) {
       for (const Running& job : jobs)
         list += (list.empty() ? "" : ",") + JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
       json += (json.empty() ? "" : ",") + JsonObject()("id", lent.id())("name", token.name)("researcher", terms.who)(
-                                              "state", state)("hours", hours_text(terms)).raw("jobs", "[" + list + "]").text();
+                                              "state", state)("hours", hours_text(terms))("earned_micro", earned(lent)).raw("jobs", "[" + list + "]").text();
       continue;
     }
     context.print_line(sanitize(terms.who) + " (as " + sanitize(token.name) + "): " + state + "; hours: " + hours_text(terms));
@@ -128,6 +135,8 @@ Result<int> status(Context& context, const Parsed&) {
       context.print_line("  " + sanitize(job.name) + " (" + sanitize(job.job) + ") " + sanitize(job.phase) + ran(job.running_ms) +
                          (job.image.empty() ? "" : ", image " + sanitize(job.image)));
     if (jobs.empty()) context.print_line("  no job runs");
+    if (const std::int64_t micro = earned(lent); micro > 0 || terms.rates != Rates{})
+      context.print_line("  earned: " + usd_text(micro) + " USD; price: " + rates_text(terms.rates));
     if (const std::string told = returns_text(lent.returns()); !told.empty()) context.print_line("  " + told);
   }
   return context.json ? context.print_line("[" + json + "]") : 0;
@@ -212,7 +221,7 @@ std::string limits_json(const wire::GuestTerms& terms, const std::string& why_no
   const auto seconds = terms.max_job_ms ? std::optional{*terms.max_job_ms / 1000} : std::nullopt;
   return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
       "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
-      "memory_bytes", terms.memory_bytes).raw("registries", "[" + registries + "]")("does_not_hold", why_not).text();
+      "memory_bytes", terms.memory_bytes)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not).text();
 }
 
 // An agent that an older gridctl left here may not know the newest limits.
@@ -296,6 +305,14 @@ Result<bool> remove_the_rest(os::Clock& clock) {
   return !os::exists(home);
 }
 
+// The owner keeps the proof of what others owe.
+Result<void> keep_receipts(Context& context, const lend::Lent& lent) {
+  TRY(lend::make_receipts(lent.folder(), context.clock));
+  TRY_ASSIGN(const os::Path file, lend::save_receipts(lent.folder(), os::home_directory(), lent.id()));
+  if (!file.empty()) context.note("its receipts are kept in " + file.string() + "; check them: gridctl receipts verify " + shell_quote(file.string()));
+  return {};
+}
+
 // Ends an invitation. Returns how many jobs ran. A start that was under way meanwhile ends, too: once nobody serves the
 // researcher any more, jobs are looked for again.
 Result<int> end_lending(Context& context, const lend::Lent& lent, Duration grace) {
@@ -307,6 +324,7 @@ Result<int> end_lending(Context& context, const lend::Lent& lent, Duration grace
   TRY_ASSIGN(const int late, end_jobs(context, gone, terms, grace));
   TRY(remove_jobs(context, gone, terms));
   TRY(remove_traces(terms.controller, context.clock));
+  TRY(keep_receipts(context, gone));
   TRY(lend::remove_for_good(gone.folder(), context.clock));
   return ended + late;
 }
@@ -317,7 +335,10 @@ Result<int> leave(Context& context, const Parsed& parsed) {
   int ended = 0;
   for (lend::Lent& lent : lend::withdrawn()) {
     if (lent.has_jobs()) all.push_back(std::move(lent));
-    else TRY(lend::remove_for_good(lent.folder(), context.clock));
+    else {
+      TRY(keep_receipts(context, lent));
+      TRY(lend::remove_for_good(lent.folder(), context.clock));
+    }
   }
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const int jobs, end_lending(context, lent, grace));

@@ -105,6 +105,11 @@ Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms) {
   if (parsed.has("reclaim")) terms.reclaim = parsed.value("reclaim") == "yes";
   TRY(describe_shares(parsed, terms));
   TRY(describe_registries(parsed, terms));
+  if (parsed.has(k_price_option.name)) {
+    Result<Rates> rates = parse_rates(parsed.value(k_price_option.name));
+    if (!rates) return make_error(Code::usage, "--price: " + rates.error().message);
+    terms.rates = *rates;
+  }
   if (!parsed.has("egress")) return {};
   TRY_ASSIGN(terms.egress, wire::parse_egress(parsed.value("egress")));
   return {};
@@ -143,6 +148,7 @@ std::string limits_text(const wire::GuestTerms& terms) {
   if (terms.max_job_ms) text += "; jobs end after " + format_duration(std::chrono::milliseconds{*terms.max_job_ms});
   if (terms.cpus) text += "; CPUs " + formatted("%g", *terms.cpus);
   if (terms.memory_bytes) text += "; memory " + format_size(*terms.memory_bytes);
+  if (terms.rates != Rates{}) text += "; price " + rates_text(terms.rates) + " (USD)";
   return text + "; images from " + (terms.registries.empty() ? "public registries" : sanitize(join(terms.registries, ", "), 1000));
 }
 

@@ -25,6 +25,7 @@ inline constexpr Option k_disk_option{"disk", 0, "SIZE", "what jobs, and what is
 inline constexpr Option k_max_job_option{"max-job", 0, "DURATION", "a job that has run for so long ends here, and continues elsewhere; or 'unlimited'"};
 inline constexpr Option k_cpus_option{"cpus", 0, "N", "processors that jobs may use together; or 'all'"};
 inline constexpr Option k_memory_option{"memory", 0, "SIZE", "memory that jobs may use together, such as 16GB; or 'all'"};
+inline constexpr Option k_price_option{"price", 0, "PRICES", "USD for an hour of a GPU and of a processor, for a gigabyte of traffic, and at least for a job: gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02; or 'free'"};
 inline constexpr Option k_registries_option{"registries", 0, "LIST", "where images of jobs may come from, such as docker.io,ghcr.io; or 'public'"};
 // Refuses limits that do not hold on this machine, and registries at addresses of its own network. Errors name the
 // option.

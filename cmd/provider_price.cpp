@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/rates.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "config/fields.hpp"
+#include "control/reach/connect_agent.hpp"
+#include "registry/receipts.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -13,6 +18,12 @@ constexpr Example k_examples[] = {
     {"Set the hourly price from now on", "gridctl provider price ada 0.35"},
     {"Cheaper at night: run this from cron at 22:00, and the other at 06:00", "gridctl provider price ada 0.20"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
+
+// The owner of a lent host says what it costs: accepted is what stays within the user's word.
+Result<void> agree(const Context& context, const registry::Provider& provider, double usd) {
+  TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(context.state));
+  return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, std::llround(usd * static_cast<double>(k_micro)));
+}
 
 Result<int> run(Context& context, const Parsed& parsed) {
   const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);
@@ -27,6 +38,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return registry.add_host_event({0, provider.name, context.now(), "price", text});
   };
   if (before != *usd) TRY(registry.together(write));
+  if (control::is_lent(provider)) TRY(agree(context, provider, *usd));
   return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
 }
 }  // namespace
@@ -39,7 +51,9 @@ const Command k_provider_price{.noun = "provider",
                                .description =
                                    "Sets the hourly price of the whole host. Running jobs pay the new price from now "
                                    "on, within their own and the monthly budget, and move to another host if that has "
-                                   "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.",
+                                   "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.\n\nOf a lent host it "
+                                   "is the most that you accept: what its owner asks below that counts from the next "
+                                   "attempt on, and attempts that run cost what was accepted when they began.",
                                .positionals = provider_price::k_positionals,
                                .exit_codes = k_exits_job,
                                .run = provider_price::run};

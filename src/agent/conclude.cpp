@@ -115,6 +115,8 @@ void AttemptRunner::final_checkpoint() {
 }
 
 void AttemptRunner::conclude() {
+  if (account_) account_->close(holds_gpus(), !is_paused());
+  else UseAccount::close(attempt_);
   if (log_pipe_.valid()) read_log();
   leave_pause();
   kill_rest();

@@ -209,6 +209,7 @@ class Connection {
                                         wire::k_pause_feature, wire::k_bags_feature})
       words.emplace_back(word);
     if (guest_) words.emplace_back(wire::k_rekey_feature);
+    if (guest_) words.emplace_back(wire::k_receipts_feature);
     if (guest_) return words;
     for (const std::string_view word : {wire::k_remotes_feature, wire::k_uploads_feature})
       words.emplace_back(word);
@@ -299,8 +300,12 @@ class Connection {
     if (operation == wire::k_prepare_operation)
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
     if (operation == k_start_operation)
-      return respond(frame, wire::parse_start, [&](wire::StartRequest request) {
+      return respond(frame, wire::parse_start, [&](wire::StartRequest request) -> Result<wire::StartReply> {
         if (guest_) guest_->limit(request);
+        if (const Result<void> opened = guest_ ? guest_->open_account(request.spec) : Result<void>{}; !opened) {
+          TRY(requests_->stop({request.op, request.spec.job, request.spec.epoch, Duration{}}));  // it will not begin later
+          return opened.error();
+        }
         return requests_->start(request);
       });
     if (operation == wire::k_stop_operation)
@@ -312,6 +317,8 @@ class Connection {
     if (operation == wire::k_standby_operation) return standby(frame);
     if (guest_ && operation == wire::k_rekey_operation)
       return respond(frame, wire::parse_rekey, [&](const auto& request) { return guest_->rekey(request); });
+    if (guest_ && operation == wire::k_receipts_operation)
+      return respond(frame, wire::parse_receipts, [&](const auto& request) { return guest_->receipts(request); });
     if (operation == wire::k_bag_operation)
       return respond(frame, wire::parse_bag, [&](const auto& request) -> Result<wire::BagReply> {
         return BagHost(*requests_, clock_).answer(request, [&] { return !link_.is_closed(); });

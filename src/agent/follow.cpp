@@ -123,6 +123,7 @@ void AttemptRunner::read_log() {
 void AttemptRunner::arm_timer() {
   BootTime due = std::min(stop_.due(now()), tell_again_at_.value_or(stop_.due(now())));
   if (!stop_wanted()) due = std::min(due, owner_look_at_);
+  if (account_) due = std::min(due, account_->due());
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
   when.it_value.tv_nsec = std::max<std::int64_t>(due.ns, 1) % 1'000'000'000;
@@ -133,6 +134,7 @@ void AttemptRunner::act_on_time() {
   std::uint64_t expirations = 0;
   [[maybe_unused]] const auto got = ::read(timer_.get(), &expirations, sizeof expirations);
   if (tell_again_at_ && now() >= *tell_again_at_) publish();
+  if (account_) account_->tick(holds_gpus(), !is_paused());
   if (!stop_wanted()) {
     if (now() >= stop_.due(now())) read_control();
     else if (now() >= owner_look_at_) keep_owners_limits();

@@ -9,6 +9,7 @@
 #include "agent/bench.hpp"
 #include "agent/guest_disk.hpp"
 #include "agent/guest_images.hpp"
+#include "agent/guest_receipts.hpp"
 #include "agent/health.hpp"
 #include "agent/host_folders.hpp"
 #include "agent/network.hpp"
@@ -120,6 +121,17 @@ Result<wire::RekeyReply> Guest::rekey(const wire::RekeyRequest& request) const {
   return reply;
 }
 
+Result<void> Guest::open_account(const wire::AttemptSpec& spec) const {
+  TRY_ASSIGN(const wire::GuestTerms now, terms());
+  TRY(check_rates(file_.parent_path(), now));
+  return agent::open_account(file_.parent_path(), now, spec);
+}
+
+Result<wire::ReceiptsReply> Guest::receipts(const wire::ReceiptsRequest& request) const {
+  TRY_ASSIGN(const wire::GuestTerms now, terms());
+  return exchange_receipts(file_.parent_path(), now, request);
+}
+
 void Guest::limit(wire::StartRequest& request) const {
   const Result<wire::GuestTerms> now = terms();
   if (!now) return;
@@ -169,6 +181,7 @@ Result<void> Guest::check_start(std::string_view payload) {
     return refused("a lent machine gives jobs no network of its own, which the members of a gang would need");
   TRY(check_open());
   TRY_ASSIGN(const wire::GuestTerms terms, terms());
+  TRY(check_rates(file_.parent_path(), terms));
   if (!request.spec.image_archive) TRY(guest_image_name(terms, request.spec.image));
   if (terms.cpus && request.spec.cpus > *terms.cpus)
     return refused(std::string(job::k_owner_limit) + "lends " + formatted("%g", *terms.cpus) + " CPUs, and the job wants " + formatted("%g", request.spec.cpus));

@@ -14,6 +14,7 @@
 #include "os/files.hpp"
 #include "wire/guest.hpp"
 #include "wire/messages.hpp"
+#include "wire/receipts.hpp"
 
 namespace gridctl::agent {
 
@@ -40,6 +41,9 @@ class Guest {
   void limit(Inventory& inventory) const;
   // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
   [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
+  // Fixes what an attempt costs that is about to begin.
+  [[nodiscard]] Result<void> open_account(const wire::AttemptSpec& spec) const;
+  [[nodiscard]] Result<wire::ReceiptsReply> receipts(const wire::ReceiptsRequest& request) const;
   // Writes the refusal of an operation to the owner's log.
   void note_refusal(std::string_view operation, const Error& why);
   // Engines that are of no use to a guest need not be known to him.

@@ -40,6 +40,7 @@ void AttemptRunner::read_pause() {
 }
 
 Result<void> AttemptRunner::note_pause(PauseStage stage) {
+  if (account_) account_->add(holds_gpus(), !is_paused());
   pause_.stage = stage;
   return write_pause_record(attempt_, pause_);
 }

@@ -11,6 +11,7 @@
 #include "agent/engine.hpp"
 #include "agent/folder_watch.hpp"
 #include "agent/guest_disk.hpp"
+#include "agent/guest_receipts.hpp"
 #include "agent/job_view.hpp"
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
@@ -48,6 +49,8 @@ class AttemptRunner {
   void read_control();
   void keep_limits();
   void keep_owners_limits();
+  [[nodiscard]] bool holds_gpus() const { return !pause_.off_gpus(); }
+  [[nodiscard]] bool is_paused() const { return pause_.stage != PauseStage::running; }
   void read_tempo();
   void read_phase();
   void read_log();
@@ -110,6 +113,7 @@ class AttemptRunner {
   Path memory_group_;
   std::optional<LogRing> ring_;
   std::optional<CheckpointWatch> checkpoints_;
+  std::unique_ptr<UseAccount> account_;    // of a guest's attempt, while its processes live
   std::unique_ptr<DiskWatch> disk_watch_;  // while its processes live
   BootTime owner_look_at_{};               // at limits of the machine's owner
   bool owner_ended_ = false;               // by a limit of the machine's owner, which status_.detail names

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "lend/gpu_openers.hpp"
 #include "lend/lent.hpp"
+#include "lend/receipt_book.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
 #include "os/ready.hpp"
@@ -28,6 +29,7 @@ constexpr Duration k_again_max = std::chrono::seconds{2};          // a network 
 constexpr Duration k_again_refused = std::chrono::minutes{5};      // only a person mends that
 constexpr Duration k_hours_look = std::chrono::seconds{20};       // at whether the owner lends at this time of day
 constexpr Duration k_terms_look = std::chrono::seconds{2};         // at the GPUs by the vendor's tool, while jobs hold some
+constexpr Duration k_uses_look = std::chrono::seconds{1};          // at attempts that have ended and have no receipt
 constexpr Duration k_openers_look = std::chrono::milliseconds{100};  // at programs that open a GPU, while jobs hold some
 constexpr Duration k_opened_look = std::chrono::milliseconds{200};   // by the vendor's tool after one has: it takes a while
 constexpr Duration k_opened_for = std::chrono::seconds{4};           // until it counts as a user
@@ -59,6 +61,7 @@ class Guest {
   void turn() {
     std::erase_if(sessions_, [&](Session& session) { return read_news(session); });
     if (clock_.boot() >= next_look_) keep_terms();
+    if (clock_.boot() >= next_uses_) keep_receipts();
     const bool waits = std::ranges::any_of(sessions_, [](const Session& one) { return !one.called; });
     if (!waits && sessions_.size() < k_sessions_max && clock_.boot() >= next_) begin();
   }
@@ -136,6 +139,14 @@ class Guest {
       lent_.returned(took);
       lent_.log("no job uses the GPU any more, after " + format_duration(took), clock_);
     }
+  }
+
+  void keep_receipts() {
+    next_uses_ = clock_.boot() + k_uses_look;
+    const Result<std::size_t> made = make_receipts(lent_.folder(), clock_);
+    const std::string trouble = made ? "" : made.error().one_line();
+    if (trouble != receipt_trouble_ && !trouble.empty()) lent_.log("no receipt could be made: " + trouble, clock_);
+    receipt_trouble_ = trouble;
   }
 
   void keep_terms() {
@@ -219,11 +230,11 @@ class Guest {
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{}, next_look_{}, next_hours_{}, opened_at_{}, opened_until_{}, quiet_until_{};
+  BootTime next_{}, next_look_{}, next_hours_{}, next_uses_{}, opened_at_{}, opened_until_{}, quiet_until_{};
   std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
   bool reclaimed_ = false, holds_gpus_ = false, paused_ = false;
   os::Path agent_;
-  std::string state_;
+  std::string state_, receipt_trouble_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/clock.hpp"
 
+#include "os/awake.hpp"
+
 #include <cerrno>
 #include <ctime>
 
@@ -21,6 +23,12 @@ class SystemClock final : public Clock {
   }
 };
 }  // namespace
+
+Duration awake_time() {
+  timespec now{};
+  GRIDCTL_CHECK(::clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
 
 Clock& system_clock() {
   static SystemClock clock;

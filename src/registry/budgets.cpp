@@ -42,11 +42,13 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
   Spending spending;
   TRY_ASSIGN(spending.usd,
              ask("SELECT SUM(price * MAX(COALESCE(ended_ms, ?) - MAX(started_ms, ?), 0)) / 3.6e6 FROM "
-                 "attempts a WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?)",
+                 "attempts a WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?) AND " GRIDCTL_UNBILLED,
                  true));
+  TRY_ASSIGN(const double billed, ask(std::string(k_billed), true));
+  spending.usd += billed;
   TRY_ASSIGN(const double changed, ask(std::string(k_price_changes), true));
   spending.usd += changed;
-  TRY_ASSIGN(const double paused, ask("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6" +
+  TRY_ASSIGN(const double paused, ask("SELECT SUM(" + std::string(k_unbilled_price) + " * " + std::string(k_paused_ms) + ") / 3.6e6" +
                                           std::string(k_paused_from), true));
   spending.usd -= paused;
   db::Statement forgotten = impl_->db.prepare(

@@ -48,11 +48,12 @@ Result<double> cost_since(db::Database& db, const JobId& id, WallTime from, Wall
   };
   TRY_ASSIGN(const double began_with,
              ask("SELECT SUM(price * MAX(COALESCE(ended_ms, ?1) - MAX(started_ms, ?2), 0)) / 3.6e6 FROM attempts a "
-                 "WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?3)"));
+                 "WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?3) AND " GRIDCTL_UNBILLED));
+  TRY_ASSIGN(const double billed, ask(std::string(k_billed)));
   TRY_ASSIGN(const double changed, ask(std::string(k_price_changes)));
   TRY_ASSIGN(const double paused,
-             ask("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6" + std::string(k_paused_from)));
-  return began_with + changed - paused;
+             ask("SELECT SUM(" + std::string(k_unbilled_price) + " * " + std::string(k_paused_ms) + ") / 3.6e6" + std::string(k_paused_from)));
+  return began_with + billed + changed - paused;
 }
 
 Result<void> keep_cost(db::Database& db, const std::string& owner, WallTime month_begins, double usd) {

@@ -10,13 +10,30 @@
 
 namespace gridctl::registry {
 
+// Holds for an attempt `a` on a host with a price of its owner's, which has said since that it makes no receipt for it.
+#define GRIDCTL_NO_RECEIPT                                                                                      \
+  "EXISTS (SELECT 1 FROM receipt_chains c WHERE c.provider = a.provider AND a.ended_ms < c.told_ms "            \
+  "AND instr(c.pending, ' ' || a.job || '.' || a.epoch || ' ') = 0 AND EXISTS (SELECT 1 FROM accepted_rates x " \
+  "WHERE x.chain = c.chain AND x.at_ms <= COALESCE(a.started_ms, a.ended_ms)))"
+// Holds for an attempt `a` whose cost is not settled: one with a receipt costs what that says.
+#define GRIDCTL_UNBILLED \
+  "(NOT EXISTS (SELECT 1 FROM receipts r WHERE r.job = a.job AND r.epoch = a.epoch) AND NOT " GRIDCTL_NO_RECEIPT ")"
+
+// The amount of receipts from ?2 until ?1, over attempts that had not ended by ?3, in USD: of one that began before, the
+// share of its time.
+inline constexpr std::string_view k_billed =
+    "SELECT SUM(r.counted_micro * CASE WHEN a.started_ms < ?2 AND a.ended_ms > a.started_ms "
+    "THEN CAST(MIN(a.ended_ms, ?1) - ?2 AS REAL) / (a.ended_ms - a.started_ms) ELSE 1.0 END) / 1e6 "
+    "FROM receipts r JOIN attempts a ON a.job = r.job AND a.epoch = r.epoch WHERE (a.ended_ms IS NULL OR a.ended_ms > ?3)";
+
 // The amount that changed prices add from ?2 until ?1, over attempts that had not ended by ?3, in USD.
 inline constexpr std::string_view k_price_changes =
     "SELECT SUM(c.more * MAX(COALESCE(a.ended_ms, ?1) - MAX(a.started_ms, c.at_ms, ?2), 0)) / 3.6e6 "
     "FROM price_changes c JOIN attempts a ON a.job = c.job AND a.number = c.number "
-    "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
+    "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3) AND " GRIDCTL_UNBILLED;
 
 // The amount that pauses take off from ?2 until ?1, over attempts that had not ended by ?3: milliseconds times price.
+inline constexpr std::string_view k_unbilled_price = "a.price * " GRIDCTL_UNBILLED;
 inline constexpr std::string_view k_paused_ms =
     "MAX(MIN(COALESCE(p.until_ms, ?1), COALESCE(a.ended_ms, ?1)) - MAX(p.from_ms, a.started_ms, ?2), 0)";
 inline constexpr std::string_view k_paused_from =

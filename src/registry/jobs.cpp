@@ -50,15 +50,27 @@ JobRow read_row(const db::Statement& row) {
   return out;
 }
 
-// Wall time of each attempt, at the price that it began with.
-Spent spent_by(const std::vector<AttemptRecord>& attempts, WallTime now) {
+// Returns what the attempts of a job cost by their receipts, in USD, by epoch; without one that is still to come.
+Result<std::map<std::uint64_t, double>> billed_by(db::Database& db, const JobId& id) {
+  std::map<std::uint64_t, double> billed;
+  db::Statement none = db.prepare("SELECT a.epoch FROM attempts a WHERE a.job = ? AND " GRIDCTL_NO_RECEIPT);
+  TRY(none.bind(id.value).each([&](const db::Statement& row) { billed[row.count(0)] = 0; }));
+  db::Statement query = db.prepare("SELECT epoch, SUM(counted_micro) / 1e6 FROM receipts WHERE job = ? GROUP BY epoch");
+  TRY(query.bind(id.value).each([&](const db::Statement& row) { billed[row.count(0)] = row.real(1); }));
+  return billed;
+}
+
+// Wall time of each attempt, at the price that it began with, or what its receipt says.
+Spent spent_by(const std::vector<AttemptRecord>& attempts, const std::map<std::uint64_t, double>& billed, WallTime now) {
   Spent spent;
   for (const AttemptRecord& a : attempts) {
+    const auto receipt = billed.find(a.epoch.value);
+    if (receipt != billed.end()) spent.usd += receipt->second;
     if (!a.started_at) continue;
     const std::int64_t end = a.ended_at ? a.ended_at->ms : now.ms;
     const std::chrono::milliseconds ran{std::max<std::int64_t>(end - a.started_at->ms, 0)};
     spent.ran += ran;
-    spent.usd += a.price_per_hour * static_cast<double>(ran.count()) / 3.6e6;
+    if (receipt == billed.end()) spent.usd += a.price_per_hour * static_cast<double>(ran.count()) / 3.6e6;
   }
   return spent;
 }
@@ -313,11 +325,12 @@ bool is_bag_worker(const JobRow& row) {
 }
 
 Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now) {
-  Spent spent = spent_by(list, now);
+  TRY_ASSIGN(const auto billed, billed_by(db, id));
+  Spent spent = spent_by(list, billed, now);
   db::Statement query = db.prepare(std::string(k_price_changes) + " AND a.job = ?4");
   TRY_ASSIGN(const bool row, query.bind(now.ms, std::int64_t{0}, std::int64_t{0}, id.value).next());
   if (row && !query.is_null(0)) spent.usd += query.real(0);
-  db::Statement pauses = db.prepare("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6, SUM(" +
+  db::Statement pauses = db.prepare("SELECT SUM(" + std::string(k_unbilled_price) + " * " + std::string(k_paused_ms) + ") / 3.6e6, SUM(" +
                                     std::string(k_paused_ms) + ")" + std::string(k_paused_from) + " AND a.job = ?4");
   TRY_ASSIGN(const bool paused, pauses.bind(now.ms, std::int64_t{0}, std::int64_t{0}, id.value).next());
   if (paused && !pauses.is_null(1)) {

@@ -23,11 +23,13 @@ Result<std::map<std::string, Registry::Past>> Registry::pasts(WallTime now) {
           query.real(2) * static_cast<double>(std::max<std::int64_t>(end - query.integer(3), 0)) / 3.6e6;
     }
   }
-  db::Statement changed = impl_->db.prepare("SELECT DISTINCT job FROM price_changes");
+  db::Statement changed = impl_->db.prepare("SELECT job FROM price_changes UNION SELECT job FROM receipts "
+                                                "UNION SELECT a.job FROM attempts a WHERE " GRIDCTL_NO_RECEIPT);
   for (;;) {
     TRY_ASSIGN(const bool row, changed.next());
     if (!row) break;
     const JobId id{changed.text(0)};
+    if (!all.contains(id.value)) continue;  // a job that was removed
     TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
     TRY_ASSIGN(const Spent spent, impl_->spent_alone(list, id, now));
     all[id.value].usd = spent.usd;

@@ -273,6 +273,41 @@ CREATE TABLE pauses(
   most_ms INTEGER NOT NULL,       -- then the job moves
   PRIMARY KEY(job, number, from_ms)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 15 -> 16: receipts of lent hosts
+    R"sql(
+CREATE TABLE receipt_chains(
+  chain TEXT PRIMARY KEY,         -- the id of the invitation
+  provider TEXT NOT NULL,
+  host_key TEXT NOT NULL,         -- hex; '' = it has told none yet
+  head INTEGER NOT NULL,          -- the number of the newest receipt here
+  host_head INTEGER NOT NULL,     -- and there, as the host told last
+  rates TEXT NOT NULL,            -- what the host asks; '' = not told yet
+  agreed_micro INTEGER NOT NULL,  -- accepted up to so much for an hour of the whole host
+  trouble TEXT NOT NULL,          -- what is wrong with the chain; '' = nothing
+  told_ms INTEGER NOT NULL,       -- when the host was asked last, by the wall clock here
+  pending TEXT NOT NULL           -- attempts that it told to have no receipt yet: ' JOB.EPOCH JOB.EPOCH '
+) STRICT, WITHOUT ROWID;
+CREATE TABLE accepted_rates(
+  chain TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  rates TEXT NOT NULL,
+  PRIMARY KEY(chain, at_ms)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE receipts(
+  chain TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,         -- when the use ended, by the host
+  asked_micro INTEGER NOT NULL,   -- by the host
+  counted_micro INTEGER NOT NULL, -- here: the same, or our own figure where we disagree
+  agreed INTEGER NOT NULL,        -- 1 = both say the same
+  line TEXT NOT NULL,             -- with both signatures
+  answer TEXT NOT NULL,           -- what the host gets
+  PRIMARY KEY(chain, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receipts_by_attempt ON receipts(job, epoch);
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

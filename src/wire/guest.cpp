@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/numbers.hpp"
+#include "base/rates_record.hpp"
 #include "base/record.hpp"
 #include "wire/coding.hpp"
 
@@ -30,7 +31,7 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   r.maybe("from_minute", m.from_minute).maybe("to_minute", m.to_minute);
   r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
   r.maybe("disk_bytes", m.disk_bytes).maybe("max_job_ms", m.max_job_ms).maybe("cpus", m.cpus);
-  r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {});
+  r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {}).unless("rates", m.rates, Rates{});
   r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "hours beyond a day");
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
+#include "base/rates.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -39,6 +40,7 @@ struct GuestTerms {
   std::optional<double> cpus;                   // that jobs may use together
   std::optional<std::uint64_t> memory_bytes;    // that jobs may use together
   std::vector<std::string> registries;          // where images may come from; empty: k_public_registries
+  Rates rates;                                  // what jobs that begin from now on cost
   bool operator==(const GuestTerms&) const = default;
 
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }

@@ -2,6 +2,7 @@
 // While jobs run on hosts that cost: whether another one, that came up or became free, is worth a move.
 #include "control/concerns/table.hpp"
 #include "control/follow/job_knowledge.hpp"
+#include "control/reach/connect_agent.hpp"
 #include "sched/cheaper.hpp"
 
 namespace gridctl::control {
@@ -43,7 +44,7 @@ class PricesConcern : public Concern {
   }
 
  private:
-  // Running jobs cost what their hosts cost now.
+  // Running jobs cost what their hosts cost now. On a lent host an attempt costs what was accepted when it began.
   void follow_prices() {
     controls_.book.each_placed([&](TrackedJob& job) {
       const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
@@ -51,7 +52,7 @@ class PricesConcern : public Concern {
       std::vector<job::PriceChanged> changes;
       for (const job::Member& member : attempt->members)
         if (const FleetHost* host = controls_.fleet.find(member.host);
-            host != nullptr && host->provider.price_per_hour != member.price_per_hour)
+            host != nullptr && !is_lent(host->provider) && host->provider.price_per_hour != member.price_per_hour)
           changes.push_back({attempt->epoch, host->provider.price_per_hour, member.rank});
       if (!changes.empty()) looked_[job.id().value] = {};
       for (const job::PriceChanged& change : changes) controls_.book.apply(job.id(), change);

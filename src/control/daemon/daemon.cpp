@@ -16,6 +16,7 @@
 #include "control/daemon/gpu_rechecks.hpp"
 #include "control/daemon/host_rescans.hpp"
 #include "control/daemon/notifier.hpp"
+#include "control/daemon/receipt_keeper.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/follow/use_book.hpp"
 #include "control/measure/network_watch.hpp"
@@ -137,11 +138,13 @@ class HostCare : public FleetListener {
               const FleetHost* host = fleet_.find({name});
               return host != nullptr && host->is_up();
             }),
+        receipts_(run, clock, paths_, controller_, fleet_, jobs.book()),
         use_(clock, fleet_, jobs.book()) {
     fleet_.listen(*this);
     timer_ = run.every(k_tick, [this] {
       links_.tick(clock_.boot());
       rechecks_.tick(clock_.boot());
+      receipts_.tick(clock_.boot());
       write_use(clock_.boot());
     });
   }
@@ -169,6 +172,7 @@ class HostCare : public FleetListener {
   HostRescans rescans_;
   GpuRechecks rechecks_;
   NetworkWatch links_;
+  ReceiptKeeper receipts_;
   UseBook use_;
   std::uint64_t use_written_ = 0;
   BootTime use_written_at_{};

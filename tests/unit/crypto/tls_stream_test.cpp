@@ -111,5 +111,14 @@ TEST(Ed25519, GivesThePublicKeyOfTheStandard) {
   EXPECT_EQ(to_hex(ed25519_public(*seed)), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
 }
 
+// RFC 8032, section 7.1, test 2.
+TEST(Ed25519, SignsAsTheStandardDoes) {
+  const auto seed = parse_digest("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
+  const Signature signature = ed25519_sign(*seed, as_bytes("r"));
+  EXPECT_EQ(to_hex(signature), "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+  EXPECT_TRUE(ed25519_verifies(ed25519_public(*seed), as_bytes("r"), signature));
+  EXPECT_FALSE(ed25519_verifies(ed25519_public(*seed), as_bytes("s"), signature));
+}
+
 }  // namespace
 }  // namespace gridctl::crypto

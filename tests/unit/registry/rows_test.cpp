@@ -201,7 +201,10 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
   {
     Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
     ASSERT_TRUE(raw);
-    for (const char* sql : {"DROP TABLE pauses",
+    for (const char* sql : {"DROP TABLE receipts",
+                            "DROP TABLE accepted_rates",
+                            "DROP TABLE receipt_chains",
+                            "DROP TABLE pauses",
                             "DROP TABLE price_changes",
                             "DROP TABLE budgets",
                             "DROP INDEX jobs_by_owner",

@@ -7,6 +7,7 @@
 #include "wire/pause.hpp"
 #include "wire/insight.hpp"
 #include "wire/own.hpp"
+#include "wire/receipts.hpp"
 
 namespace gridctl::wire::samples {
 
@@ -166,6 +167,8 @@ std::vector<Sample> make_all() {
       sample("pause", PauseRequest{{"op-4"}, job, {7}, false, true}, &parse_pause),
       sample("rekey", RekeyRequest{digest(0x71)}, &parse_rekey),
       sample("rekey-reply", RekeyReply{digest(0x72)}, &parse_rekey_reply),
+      sample("receipts", ReceiptsRequest{digest(0x73), 16, Rates{250'000, 10'000, 50'000, 20'000}, {{15, "{answer}"}}}, &parse_receipts),
+      sample("receipts-reply", ReceiptsReply{digest(0x74), Rates{250'000, 10'000, 50'000, 20'000}, 17, 15, {"{receipt}"}, {"job1.3"}}, &parse_receipts_reply),
       sample("pause-reply", PauseReply{35ull << 30, milliseconds{19'700}}, &parse_pause_reply),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
       {"metrics", encode_metrics(LogRequest{job, {7}, 1000, 4096}),

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/daemon/receipt_keeper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "control/reach/connect_agent.hpp"
+#include "control/reach/request.hpp"
+#include "os/log.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_receipts_every = std::chrono::minutes{1};    // without news
+constexpr Duration k_after_end = std::chrono::milliseconds{1500};  // until the host has made the receipt
+constexpr Duration k_accept_again = std::chrono::seconds{1};
+constexpr Duration k_receipts_within = std::chrono::seconds{30};
+constexpr std::uint32_t k_receipts_stream = 1;  // of a connection that nobody else uses
+constexpr std::size_t k_ends_known_most = 10'000;
+
+std::int64_t micro_of(double usd) { return std::llround(usd * static_cast<double>(k_micro)); }
+
+std::string chain_of_provider(const registry::Provider& provider) { return provider.address.substr(lend::k_scheme.size()); }
+
+// Writes the price of the whole host into its row, where placement finds it. False: its owner asks more than was agreed.
+Result<bool> follow_price(const Paths& paths, const HostName& name, const ReceiptNews& news, const Rates& before, WallTime now) {
+  TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
+  TRY_ASSIGN(registry::Provider provider, registry.provider(name));
+  const std::int64_t hour = hourly(news.rates, provider.inventory->gpus.size(), static_cast<std::uint64_t>(std::max(provider.inventory->cpus, 0.0)));
+  const bool agreed = hour <= news.chain.agreed_micro;
+  const double usd = static_cast<double>(hour) / static_cast<double>(k_micro);
+  if (news.rates != before) {
+    const std::string text = "its owner asks " + rates_text(news.rates) + " (USD): " + usd_text(hour) + " an hour for the whole host";
+    TRY(registry.add_host_event({0, name, now, "price", agreed ? text : text + ", and " + usd_text(news.chain.agreed_micro) +
+                                                                       " was agreed; accept it with: gridctl provider price " + name.value + " " + usd_text(hour)}));
+  }
+  if (agreed && micro_of(provider.price_per_hour) != hour) {
+    provider.price_per_hour = usd;
+    TRY(registry.update_provider(provider));
+  }
+  return agreed;
+}
+
+Result<ReceiptNews> talk_to(const registry::Provider& provider, const Paths& paths, const ControllerId& controller, const std::optional<Rates>& accepts,
+                            os::Clock& clock) {
+  const BootTime deadline = clock.boot() + k_receipts_within;
+  TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(paths.root));
+  TRY_ASSIGN(const Digest seed, receipt_seed(paths.root));
+  TRY_ASSIGN(const std::unique_ptr<wire::Link> link, open_link(provider, paths, controller, deadline, clock));
+  const auto ask_host = [&](const wire::ReceiptsRequest& request) -> Result<wire::ReceiptsReply> {
+    TRY_ASSIGN(const std::string told, ask(*link, k_receipts_stream, wire::encode(request), deadline));
+    return wire::parse_receipts_reply(told);
+  };
+  const std::string chain = chain_of_provider(provider);
+  TRY_ASSIGN(const auto known, store.chain(chain));
+  const Rates before = known && !known->rates.empty() ? wire::parse_stored_rates(known->rates).value_or(Rates{}) : Rates{};
+  const ReceiptTalk talk{store, chain, provider.name, controller, seed, clock.wall(), micro_of(provider.price_per_hour), ask_host};
+  TRY_ASSIGN(ReceiptNews news, exchange_receipts(talk, accepts));
+  const bool nothing_asked = news.rates == Rates{} && before == Rates{};
+  if (nothing_asked || (news.accepted && news.rates == before)) return news;
+  TRY_ASSIGN(const bool agreed, follow_price(paths, provider.name, news, before, clock.wall()));
+  if (!agreed) news.accepted = true;  // nothing is to be done before the user says so
+  return news;
+}
+
+}  // namespace
+
+void ReceiptKeeper::connected(const FleetHost& host, const wire::AgentHello& hello) {
+  const bool knows = std::ranges::find(hello.features, wire::k_receipts_feature) != hello.features.end();
+  if (!is_lent(host.provider) || !knows) return;
+  talks_[host.provider.name.value].next = clock_.boot();
+}
+
+void ReceiptKeeper::polled(const FleetHost& host, const wire::PollReply& reply) {
+  const auto talk = talks_.find(host.provider.name.value);
+  if (talk == talks_.end()) return;
+  auto& ended = talk->second.ended;
+  if (ended.size() > k_ends_known_most) ended.clear();
+  for (const wire::AttemptStatus& status : reply.attempts)
+    if (status.phase == wire::AttemptPhase::ended && ended.emplace(status.job.value, status.epoch.value).second)
+      talk->second.next = std::min(talk->second.next, clock_.boot() + k_after_end);
+}
+
+bool ReceiptKeeper::may_accept(const FleetHost& host, const Rates& rates) const {
+  const Inventory& has = host.provider.inventory;
+  const std::int64_t hour = hourly(rates, has.gpus.size(), static_cast<std::uint64_t>(std::max(has.cpus, 0.0)));
+  if (has.cpus <= 0 || micro_of(host.provider.price_per_hour) != hour) return false;
+  return std::ranges::none_of(book_.placed(), [&](const auto& one) {
+    const job::Attempt* attempt = one.second->state().attempt();
+    const job::Member* member = attempt == nullptr ? nullptr : attempt->on(host.provider.name);
+    return one.second->template in<job::Launching>() != nullptr && member != nullptr && micro_of(member->price_per_hour) != hour;
+  });
+}
+
+void ReceiptKeeper::tick(BootTime now) {
+  for (auto& [name, talk] : talks_) {
+    if (talk.under_way || now < talk.next) continue;
+    const FleetHost* host = fleet_.find({name});
+    if (host != nullptr && host->is_up() && is_lent(host->provider)) begin(*host, talk);
+  }
+}
+
+void ReceiptKeeper::begin(const FleetHost& host, Talk& talk) {
+  talk.under_way = true;
+  const std::optional<Rates> accepts = talk.asked && may_accept(host, *talk.asked) ? talk.asked : std::nullopt;
+  const os::Lane lane{os::Lane::Kind::bulk, host.provider.name.value};
+  run_.run(lane, [this, provider = host.provider, accepts] {
+    auto news = std::make_shared<Result<ReceiptNews>>(talk_to(provider, paths_, controller_, accepts, clock_));
+    run_.post([this, name = provider.name, news] { told(name, *news); });
+  });
+}
+
+void ReceiptKeeper::told(const HostName& name, const Result<ReceiptNews>& news) {
+  Talk& talk = talks_[name.value];
+  talk.under_way = false;
+  talk.next = clock_.boot() + k_receipts_every;
+  if (!news) return report(news.error(), "while fetching receipts of " + name.value);
+  if (news->added > 0) os::log(os::LogLevel::info, name.value + ": " + std::to_string(news->added) + " receipts");
+  if (!news->chain.trouble.empty()) os::log(os::LogLevel::warn, name.value + ": its receipts do not fit together: " + news->chain.trouble);
+  talk.asked = news->accepted ? std::nullopt : std::optional(news->rates);
+  if (talk.asked) talk.next = clock_.boot() + k_accept_again;
+}
+
+}  // namespace gridctl::control
