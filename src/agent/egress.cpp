@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include "agent/owner_terms.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/address.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 
@@ -44,6 +46,7 @@ constexpr std::array k_closed{
     Network{0xac100000, 12}, Network{0xc0000000, 24}, Network{0xc0a80000, 16}, Network{0xc6120000, 15},
     Network{0xe0000000, 3}};
 
+constexpr std::size_t k_site_prefix = 8;  // bytes of an IPv6 address that neighbours share
 constexpr Network k_slirp{0x0a000200, 24};
 constexpr int k_narrowest_default = 7;  // bits: VPNs divide the way to everywhere in two
 
@@ -181,6 +184,21 @@ std::string open_network() {
   for (const Network& one : k_closed)
     if (one.address != 0 && has_way(one.address + 1)) return "a network that was closed is open";
   return has_way_of_ipv6() ? "IPv6 is open" : "";
+}
+
+bool is_near(const std::string& address) {
+  in_addr four{};
+  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) {
+    const Network asked{ntohl(four.s_addr), 32};
+    const auto holds = [&](const Network& one) { return lies_in(asked, one); };
+    return std::ranges::any_of(addresses_of_this_machine(), holds) || std::ranges::any_of(networks_of_this_machine(), holds);
+  }
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, address.c_str(), &six) != 1) return true;
+  return std::ranges::any_of(os::own_addresses(), [&](const std::string& own) {
+    in6_addr ours{};
+    return ::inet_pton(AF_INET6, own.c_str(), &ours) == 1 && std::memcmp(&ours, &six, k_site_prefix) == 0;
+  });
 }
 
 int egress_hook() {

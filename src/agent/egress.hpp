@@ -25,6 +25,9 @@ struct GuestNetwork {
 // in words, or nothing.
 [[nodiscard]] std::string open_network();
 
+// Whether an address is one of this machine's own, or lies in a network that it reaches other than by its default route.
+[[nodiscard]] bool is_near(const std::string& address);
+
 // `gridctl-agent egress-hook`, which the OCI runtime calls before a container's first instruction, with the container's
 // state on stdin: adds routes that refuse private, shared and local addresses, the networks and addresses of this machine,
 // and all of IPv6, to the container's network. Exit status 0 only when it has seen them refused; else the container does not start.

@@ -47,6 +47,11 @@ class Engine {
   [[nodiscard]] virtual Result<std::string> ensure_guest_image(const std::string& name, const GuestImages& /*images*/) {
     return make_error(Code::refused, "an engine without images cannot run " + name);
   }
+  // The image of a guest that comes as an archive. Returns the id to launch with; no name in the engine is another
+  // image's afterwards.
+  [[nodiscard]] virtual Result<std::string> ensure_guest_archive(const wire::AttemptSpec& /*spec*/, const Path& archive, const GuestImages& /*images*/) {
+    return make_error(Code::refused, "an engine without images cannot load " + archive.string());
+  }
   // Starts init. Success means only that the engine said so.
   [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
   // The launched process has ended, as far as is known: an init that has not begun by now never will.

@@ -4,10 +4,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "agent/guest_images.hpp"
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
+#include "os/entries.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::agent {
@@ -20,6 +25,8 @@ constexpr Duration k_monitor_wait = std::chrono::seconds{2};  // it cleans up be
 constexpr Duration k_monitor_look = std::chrono::milliseconds{20};
 constexpr std::string_view k_foreign_root = "value too large for defined data type";  // runc's and crun's, of mkdir there
 constexpr std::string_view k_no_registry = "short-name";      // podman's, of a name that its settings find nowhere
+constexpr const char* k_guest_name = "gridctl-guest:";
+constexpr std::uint64_t k_names_bytes_max = 16u << 20;  // of all names in an engine
 constexpr std::size_t k_complaint_bytes = 4000;  // of an engine's error text that reaches people
 
 class ContainerEngine final : public Engine {
@@ -49,13 +56,34 @@ class ContainerEngine final : public Engine {
     if (kind_ == EngineKind::podman) arguments.insert(arguments.end(), {"--authfile", (no_login / "config.json").string()});
     else arguments.insert(arguments.begin(), {"--config", no_login.string()});
     arguments.push_back(name);
-    const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login");
+    const std::vector<std::string> gate = kind_ == EngineKind::podman ? images.gate() : std::vector<std::string>{};
+    const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login", gate);
     if (!pulled && !before.empty())
       return make_error(Code::engine, "this machine's owner has an image " + name + ", which is for guests only as its registry gives it to everybody: " + pulled.error().message);
     TRY(to_void(pulled));
     TRY_ASSIGN(const std::string id, image_id(name));
     if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " and does not have it");
     images.add(name, id);
+    // The owner's programs mean the one that they had.
+    if (!before.empty() && id != before && images.id_of(name) == id) TRY(call({"tag", before, name}, k_call_wait, "give the name " + name + " back to its image"));
+    return id;
+  }
+
+  Result<std::string> ensure_guest_archive(const wire::AttemptSpec& spec, const Path& archive, const GuestImages& images) override {
+    const std::string tag = archive_tag(spec);
+    TRY_ASSIGN(const os::FileLock lock, images.lock());
+    TRY(put_names_back(images));  // of a load that was cut short
+    if (const std::string known = images.id_of(tag); !known.empty()) {
+      TRY_ASSIGN(const bool here, has_image(known));
+      if (here) return known;
+    }
+    TRY_ASSIGN(const std::string before, names());
+    TRY(os::write_file_durably(images.names_file(), before));
+    const Result<std::string> id = load_one(archive);
+    // A name that keeps the image, and that nobody believes.
+    if (id) TRY(call({"tag", *id, k_guest_name + id_digits(*id)}, k_call_wait, "name the loaded image"));
+    TRY(put_names_back(images));
+    if (id) images.add(tag, *id);
     return id;
   }
 
@@ -142,8 +170,9 @@ class ContainerEngine final : public Engine {
     return !left.empty();
   }
 
-  Result<std::string> call(std::vector<std::string> arguments, Duration wait, const std::string& what) {
+  Result<std::string> call(std::vector<std::string> arguments, Duration wait, const std::string& what, const std::vector<std::string>& through = {}) {
     arguments.insert(arguments.begin(), program_);
+    arguments.insert(arguments.begin(), through.begin(), through.end());
     os::RunOptions options;
     options.timeout = wait;
     auto outcome = os::run(arguments, options);
@@ -173,8 +202,7 @@ class ContainerEngine final : public Engine {
   }
 
   Result<std::string> load(const wire::AttemptSpec& spec, const Path& archive) {
-    // Named by content, so that a second attempt finds it loaded.
-    const std::string tag = "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
+    const std::string tag = archive_tag(spec);
     TRY_ASSIGN(const bool here, has_image(tag));
     if (here) return tag;
     TRY_ASSIGN(const std::string output,
@@ -183,6 +211,54 @@ class ContainerEngine final : public Engine {
     if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
     TRY(call({"tag", image, tag}, k_call_wait, "name the loaded image"));
     return tag;
+  }
+
+  // Named by content, so that a second attempt finds it loaded.
+  static std::string archive_tag(const wire::AttemptSpec& spec) {
+    return "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
+  }
+
+  // Returns the id of the image that the archive's last name means.
+  Result<std::string> load_one(const Path& archive) {
+    TRY_ASSIGN(const std::string output, call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
+    const std::string image = loaded_image(output);
+    if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
+    TRY_ASSIGN(std::string id, image_id(image));
+    if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive and does not have its image");
+    return id;
+  }
+
+  static std::string id_digits(std::string_view id) { return std::string(id.substr(id.find(':') + 1).substr(0, 32)); }
+
+  // Returns lines of an id and a name, for each name that the engine has.
+  Result<std::string> names() {
+    return call({"image", "ls", "--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"}, k_call_wait, "list the images");
+  }
+
+  // An archive brings names of its own choice: each name that was there means its image again, and every other goes.
+  Result<void> put_names_back(const GuestImages& images) {
+    const auto written = os::read_file(images.names_file(), k_names_bytes_max);
+    if (!written && written.error().code == Code::not_found) return {};
+    TRY_ASSIGN(const std::string text, written);
+    std::map<std::string, std::string> before;
+    for (const auto& [name, id] : parse_names(text)) before[name] = id;
+    TRY_ASSIGN(const std::string now, names());
+    for (const auto& [name, id] : parse_names(now)) {
+      const auto was = before.find(name);
+      if (was == before.end()) TRY(call({kind_ == EngineKind::podman ? "untag" : "rmi", name}, k_call_wait, "take the name " + name + " away"));
+      else if (was->second != id) TRY(call({"tag", was->second, name}, k_call_wait, "give the name " + name + " back to its image"));
+    }
+    return os::remove_file(images.names_file());
+  }
+
+  static std::vector<std::pair<std::string, std::string>> parse_names(const std::string& text) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const std::string& line : split_lines(text)) {
+      const std::size_t cut = line.find(' ');
+      if (cut == std::string::npos || line.find("<none>") != std::string::npos || line.find(k_guest_name) != std::string::npos) continue;
+      all.emplace_back(line.substr(cut + 1), line.substr(0, cut));
+    }
+    return all;
   }
 
   EngineKind kind_;

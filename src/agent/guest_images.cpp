@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest_images.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 
 #include "agent/engine.hpp"
+#include "agent/pull_gate.hpp"
 #include "base/text.hpp"
 #include "os/address.hpp"
 #include "os/net.hpp"
@@ -69,6 +72,25 @@ void GuestImages::add(const std::string& name, const std::string& id) const {
   lines.push_back(id + " " + name);
   (void)os::write_file_atomically(folder_ / k_images_file, join(lines, "\n") + "\n");  // a line that is lost costs a look at the registry
 }
+
+std::string GuestImages::id_of(const std::string& name) const {
+  const std::vector<std::string> lines = split_lines(os::read_file(folder_ / k_images_file, k_images_file_max).value_or(""));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line)
+    if (const std::size_t cut = line->find(' '); cut != std::string::npos && line->substr(cut + 1) == name) return line->substr(0, cut);
+  return {};
+}
+
+std::vector<std::string> GuestImages::gate() const {
+  // Behind a proxy of the owner's that proxy decides what is reached.
+  for (const char* name : {"HTTPS_PROXY", "https_proxy"})
+    if (!os::environment(name).value_or("").empty()) return {};
+  if (agent_.empty()) return {};
+  std::vector<std::string> words{agent_.string(), k_gated_command};
+  if (::geteuid() != 0) words.insert(words.begin(), {"podman", "unshare"});
+  return words;
+}
+
+Result<os::FileLock> GuestImages::lock() const { return os::FileLock::acquire(folder_ / "images.lock"); }
 
 Result<os::Path> GuestImages::no_login() const {
   const os::Path folder = folder_ / "no-login";

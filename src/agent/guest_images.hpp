@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/owner_terms.hpp"
 #include "base/result.hpp"
@@ -24,15 +25,23 @@ namespace gridctl::agent {
 // Which images guests have got on this machine: an image of the owner's under the same name is another one.
 class GuestImages {
  public:
-  explicit GuestImages(os::Path folder) : folder_(std::move(folder)) {}
+  // `agent`: the program that gives a pull its network; empty: the pull has that of this machine.
+  explicit GuestImages(os::Path folder, os::Path agent = {}) : folder_(std::move(folder)), agent_(std::move(agent)) {}
 
   [[nodiscard]] bool knows(const std::string& name, const std::string& id) const;
   void add(const std::string& name, const std::string& id) const;
+  // The newest id that guests have got under the name; empty: none.
+  [[nodiscard]] std::string id_of(const std::string& name) const;
   // A file or folder of settings without a login, for podman and docker.
   [[nodiscard]] Result<os::Path> no_login() const;
+  // The command before podman's own: what it starts reaches public addresses only.
+  [[nodiscard]] std::vector<std::string> gate() const;
+  // One archive is loaded at a time: the names in the engine are put back afterwards.
+  [[nodiscard]] Result<os::FileLock> lock() const;
+  [[nodiscard]] os::Path names_file() const { return folder_ / "names_before"; }
 
  private:
-  os::Path folder_;
+  os::Path folder_, agent_;
 };
 
 }  // namespace gridctl::agent

@@ -20,6 +20,7 @@ constexpr std::size_t k_script_bytes_max = 256 * 1024;
 constexpr std::size_t k_variables_max = 1024;
 constexpr std::size_t k_variable_bytes_max = 128 * 1024;   // the kernel's limit for one string
 constexpr std::size_t k_variables_bytes_max = 512 * 1024;  // together; the kernel allows a quarter of the stack
+constexpr std::uint64_t k_spec_memory_max = 1ull << 50;         // as in a lease: sums of several stay numbers
 constexpr std::size_t k_list_max = 256;                    // mounts, GPUs
 constexpr Duration k_grace_max = std::chrono::hours{24};
 
@@ -80,6 +81,7 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   if (container && !spec.image_archive && (spec.image.empty() || spec.image[0] == '-' || spec.image.size() > 512))
     return refuse("bad image reference");
   if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
+  if (spec.memory_bytes > k_spec_memory_max) return refuse("more memory than any machine has");
   TRY(check_gang(spec));
   if (spec.bag && spec.gang) return refuse("a worker of a bag is no member of a gang");
   if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");

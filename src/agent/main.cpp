@@ -14,6 +14,7 @@
 #include "agent/guest.hpp"
 #include "agent/init.hpp"
 #include "agent/inside.hpp"
+#include "agent/pull_gate.hpp"
 #include "agent/relay.hpp"
 #include "agent/self.hpp"
 #include "agent/supervise.hpp"
@@ -42,6 +43,7 @@ int usage() {
       "gridctl-agent gang-node COMMAND...       run this host's command of a gang\n"
       "gridctl-agent guest CONTROLLER list|end GRACE_MS|remove   jobs of somebody whom this machine is lent to\n"
       "gridctl-agent egress-hook        close the ways of a container to the networks of this machine; an OCI hook\n"
+      "gridctl-agent gated COMMAND...   run an engine that pulls a guest's image; public addresses only\n"
       "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
@@ -80,6 +82,7 @@ int main(int argc, char** argv) {
   if (command == k_gang_end) return gridctl::agent::gang_end(arguments.subspan(2), clock);
   if (command == k_gang_node) return gridctl::agent::gang_node(arguments.subspan(2), clock);
   if (command == k_hook) return gridctl::agent::egress_hook();
+  if (command == gridctl::agent::k_gated_command) return gridctl::agent::run_gated(arguments.subspan(2), clock);
   if (command == k_guest) return gridctl::agent::guest_command(arguments.subspan(2), clock);
   if (command == k_relay) return gridctl::agent::relay_command(arguments.subspan(2), clock);
   if (command == k_self_hash) return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;

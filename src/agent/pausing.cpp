@@ -4,6 +4,7 @@
 
 #include "agent/pause.hpp"
 #include "agent/process_tree.hpp"
+#include "agent/owner_terms.hpp"
 #include "agent/supervise.hpp"
 #include "os/log.hpp"
 
@@ -97,7 +98,7 @@ Result<void> AttemptRunner::look_at_gpus() {
 
 Result<void> AttemptRunner::lease_memory() {
   if (pause_.gpu_bytes.empty()) return {};
-  return ledger_.take(lease(), machine_capacity());
+  return ledger_.take(lease(), capacity_for(attempt_.agent_home(), attempt_.controller()));
 }
 
 Result<void> AttemptRunner::leave_gpus() {

@@ -216,10 +216,13 @@ Result<void> AttemptRunner::prepare() {
 
 Result<std::string> AttemptRunner::get_image() {
   TRY_ASSIGN(const std::optional<OwnerTerms> owner, owner_terms(attempt_.agent_home(), attempt_.controller()));
-  if (!owner || !prepared_.image_archive.empty()) return engine_->ensure_image(spec_, prepared_.image_archive);
+  if (!owner) return engine_->ensure_image(spec_, prepared_.image_archive);
+  TRY_ASSIGN(const Path agent, os::executable_path());
+  const GuestImages images(owner->folder.parent_path(), agent);
+  if (!prepared_.image_archive.empty()) return engine_->ensure_guest_archive(spec_, prepared_.image_archive, images);
   TRY_ASSIGN(const std::string name, guest_image_name(owner->terms, spec_.image));
   TRY(check_registry_address(registry_of(name), clock_));
-  return engine_->ensure_guest_image(name, GuestImages(owner->folder.parent_path()));
+  return engine_->ensure_guest_image(name, images);
 }
 
 Result<LaunchPlan> AttemptRunner::plan_launch() const {

@@ -9,6 +9,7 @@
 
 #include "agent/engine.hpp"
 #include "agent/guest_images.hpp"
+#include "agent/pull_gate.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
@@ -100,6 +101,34 @@ TEST_F(Containers, AGuestsImageComesFromItsRegistryWithoutTheOwnersLogin) {
   EXPECT_THAT(calls(), ::testing::Contains("--config " + login + " pull --quiet " + name));
   EXPECT_THAT(podman_->ensure_guest_image("localhost/mine:1", images), FailsWith(Code::engine)) << "which nobody pulls";
   EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} localhost/mine:1"));
+}
+
+TEST_F(Containers, AGuestsArchiveTakesNoNameAway) {
+  const GuestImages images(dir_.path());
+  wire::AttemptSpec spec = container_spec();
+  spec.image_archive.emplace();
+  const std::string names = "image ls --no-trunc --format {{.ID}} {{.Repository}}:{{.Tag}}";
+  on("load", "echo 'Loaded image: localhost/owners:1'; touch loaded");
+  on("image-ls", "id=good; [ ! -e loaded ] || id=bad; echo sha256:$id localhost/owners:1; [ $id = good ] || echo sha256:bad localhost/brought:1");
+  on("image-inspect", "echo sha256:bad");
+  EXPECT_EQ(podman_->ensure_guest_archive(spec, "/store/a.tar", images).value_or(""), "sha256:bad");
+  EXPECT_THAT(calls(), ElementsAre(names, "load --input /store/a.tar", "image inspect --format {{.Id}} localhost/owners:1",
+                                   "tag sha256:bad gridctl-guest:bad", names, "tag sha256:good localhost/owners:1", "untag localhost/brought:1"));
+  EXPECT_EQ(podman_->ensure_guest_archive(spec, "/store/a.tar", images).value_or(""), "sha256:bad");
+  EXPECT_THAT(calls(), ElementsAre("image inspect --format {{.Id}} sha256:bad")) << "it is loaded already";
+  // Killed between the load and the end: the next one puts the names back first.
+  ASSERT_THAT(os::write_file_atomically(images.names_file(), "sha256:good localhost/owners:1\n"), IsOk());
+  EXPECT_EQ(podman_->ensure_guest_archive(spec, "/store/a.tar", images).value_or(""), "sha256:bad");
+  EXPECT_THAT(calls(), ::testing::Contains("tag sha256:good localhost/owners:1"));
+  EXPECT_FALSE(os::exists(images.names_file()));
+}
+
+TEST(PullGate, OpensTunnelsOnly) {
+  EXPECT_EQ(parse_tunnel_request("CONNECT ghcr.io:443 HTTP/1.1\r\nHost: x"), (GateTarget{"ghcr.io", 443}));
+  EXPECT_EQ(parse_tunnel_request("CONNECT [2001:db8::1]:5000 HTTP/1.1"), (GateTarget{"2001:db8::1", 5000}));
+  for (const char* other : {"GET http://192.168.1.1/reboot HTTP/1.1", "CONNECT ghcr.io HTTP/1.1", "CONNECT :443 HTTP/1.1", "CONNECT a:0 HTTP/1.1",
+                            "CONNECT a:443", "CONNECT a b:443 HTTP/1.1", "CONNECT u@a:443 HTTP/1.1", "CONNECT a:70000 HTTP/1.1", ""})
+    EXPECT_EQ(parse_tunnel_request(other), std::nullopt) << other;
 }
 
 TEST_F(Containers, AMissingImageIsPulledHoweverTheEngineSaysThatItIsMissing) {

@@ -250,6 +250,10 @@ TEST(Disk, CountsWhatGuestsTakeAndNamesWhatItCannotRead) {
   EXPECT_LT(use.bytes, 3u << 20) << "neither the owner's own jobs, nor a second name";
   EXPECT_GE(use.attempts.at(home / "jobs" / "alice" / "job" / "1"), 1u << 20);
   EXPECT_TRUE(use.hidden.empty());
+  std::filesystem::create_directories(home / "jobs/alice/job/1/work/empty");
+  for (int number = 0; number < 300; ++number)
+    ASSERT_THAT(os::write_file_atomically(home / "jobs/alice/job/1/work/empty" / std::to_string(number), ""), IsOk());
+  EXPECT_GE(measure_disk(home.path()).bytes, use.bytes + 300 * 4096) << "empty files use up the disk's inodes";
   const os::Path nameless = home / "nameless";
   const os::Fd file = *os::open_file(nameless, O_RDWR | O_CREAT);
   ASSERT_THAT(os::write_all(file.get(), as_bytes(megabyte)), IsOk());
