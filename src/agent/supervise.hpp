@@ -48,6 +48,9 @@ class AttemptRunner {
   void read_control();
   void keep_limits();
   void keep_owners_limits();
+  void keep_shutdown();
+  void end_by_host(wire::EndReason why, std::string_view notice, Duration grace);
+  void warn_payload(std::string_view reason);
   void read_tempo();
   void read_phase();
   void read_log();
@@ -112,6 +115,7 @@ class AttemptRunner {
   std::optional<CheckpointWatch> checkpoints_;
   std::unique_ptr<DiskWatch> disk_watch_;  // while its processes live
   BootTime owner_look_at_{};               // at limits of the machine's owner
+  bool warned_ = false;                    // the job knows that its host ends it
   bool owner_ended_ = false;               // by a limit of the machine's owner, which status_.detail names
   StopClock stop_;
   HostLimits limits_;
