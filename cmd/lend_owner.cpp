@@ -143,12 +143,12 @@ Result<int> status(Context& context, const Parsed&) {
 }
 
 // Ends the jobs of one researcher. Returns how many were running.
-Result<int> end_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms, Duration grace) {
+Result<int> end_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms, Duration grace, const char* why) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(grace).count();
   const BootTime until = context.clock.boot() + grace + k_beyond_grace;
   std::set<std::string> ended;
   for (;;) {  // a start that was under way is asked to end, too
-    TRY(ask_agent(lent, terms, {"end", std::to_string(ms)}));
+    TRY(ask_agent(lent, terms, {"end", std::to_string(ms), why}));
     TRY_ASSIGN(const std::vector<Running> left, running_of(lent, terms));
     if (left.empty()) return static_cast<int>(ended.size());
     for (const Running& one : left) ended.insert(one.job);
@@ -190,7 +190,7 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   }
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
-    TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace));
+    TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace, "pause"));
     lent.log("paused by the owner; " + std::to_string(jobs) + " jobs ended", context.clock);
     ended += jobs;
   }
@@ -319,9 +319,9 @@ Result<int> end_lending(Context& context, const lend::Lent& lent, Duration grace
   TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
   terms.paused_until_ms = wire::k_until_resumed;
   TRY(lent.set_terms(terms));
-  TRY_ASSIGN(int ended, end_jobs(context, lent, terms, grace));
+  TRY_ASSIGN(int ended, end_jobs(context, lent, terms, grace, "leave"));
   TRY_ASSIGN(const lend::Lent gone, lend::withdraw(lent, terms.controller, context.clock));
-  TRY_ASSIGN(const int late, end_jobs(context, gone, terms, grace));
+  TRY_ASSIGN(const int late, end_jobs(context, gone, terms, grace, "leave"));
   TRY(remove_jobs(context, gone, terms));
   TRY(remove_traces(terms.controller, context.clock));
   TRY(keep_receipts(context, gone));

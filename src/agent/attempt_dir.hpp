@@ -59,6 +59,7 @@ struct AttemptDir {
   [[nodiscard]] Path deadline_file() const { return control() / "deadline"; }
   [[nodiscard]] Path limits_file() const { return control() / "limits"; }
   [[nodiscard]] Path stop_file() const { return control() / "stop"; }
+  [[nodiscard]] Path notice_file() const { return control() / "notice"; }  // why its host ends it
   [[nodiscard]] Path bases_file() const { return control() / "bases"; }
   [[nodiscard]] Path kept_file() const { return control() / "kept_from"; }
   [[nodiscard]] Path interval_file() const { return control() / "interval_ms"; }

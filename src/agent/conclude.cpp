@@ -64,7 +64,7 @@ void AttemptRunner::end_what_is_unknown() {
 void AttemptRunner::decide_end() {
   if (status_.end != wire::EndReason::none) return;  // start failed, or another boot
   Evidence evidence{launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt, stop_.reason(), spec_.engine,
-                    false, spec_.memory_bytes};
+                    false, spec_.memory_bytes, os::exists(attempt_.notice_file())};
   if (!evidence.record && !stop_wanted()) {
     const auto events = memory_events_in(memory_group_);
     evidence.oom_killed = events && events->oom_kills > 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/announced.hpp"
 #include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
@@ -23,7 +24,9 @@ namespace {
 
 constexpr int k_reads_per_turn = 16;  // at most 4 MiB of output, then other events have their turn
 constexpr Duration k_tell_again = std::chrono::seconds{1};
-constexpr Duration k_owner_look = std::chrono::seconds{20};        // at limits that the owner may have changed
+constexpr Duration k_owner_look = std::chrono::seconds{5};         // at limits that the owner may have changed, and for shutdowns
+constexpr Duration k_before_shutdown = std::chrono::seconds{5};    // jobs have ended so long before it
+constexpr std::uint64_t k_notice_bytes = 256;
 constexpr Duration k_owner_grace_most = std::chrono::seconds{30};  // a job that reached one may save for so long
 
 }  // namespace
@@ -34,11 +37,15 @@ void AttemptRunner::read_control() {
   if (const auto kept = read_number(attempt_.kept_file()); kept && kept->has_value())
     checkpoints_->release(static_cast<std::uint64_t>(**kept));
   read_tempo();
-  if (const auto grace = read_number(attempt_.stop_file()); grace && grace->has_value())
-    begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
+  if (const auto grace = read_number(attempt_.stop_file()); grace && grace->has_value()) {
+    const Result<std::string> notice = os::read_file(attempt_.notice_file(), k_notice_bytes);
+    if (notice) end_by_host(wire::EndReason::stopped, trim(*notice), Duration{**grace});
+    else begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
+  }
   begin_stop(stop_.expire(spec_.stop_grace, now()));
   keep_limits();
   keep_owners_limits();
+  keep_shutdown();
   read_pause();
 }
 
@@ -62,19 +69,52 @@ void AttemptRunner::keep_owners_limits() {
   if (stop_wanted() || !started_at_) return;
   const auto owner = owner_terms(attempt_.agent_home(), attempt_.controller());
   if (!owner || !*owner) return;
-  const auto end = [&](wire::EndReason why, const std::string& words) {
+  const auto end = [&](wire::EndReason why, std::string_view notice, const std::string& words) {
     owner_ended_ = true;
     status_.detail = words;
     tell_owner((*owner)->folder, spec_.job_name + " ends: " + words, clock_.wall());
-    begin_stop(stop_.order(why, std::min(spec_.stop_grace, k_owner_grace_most), now()));
+    (void)os::write_file_atomically(attempt_.notice_file(), notice);  // for a supervisor that comes after this one
+    end_by_host(why, notice, std::min(spec_.stop_grace, k_owner_grace_most));
   };
-  if (const std::string over = disk_watch_ ? disk_watch_->over() : ""; !over.empty()) return end(wire::EndReason::disk_full, over);
+  if (const std::string over = disk_watch_ ? disk_watch_->over() : ""; !over.empty()) return end(wire::EndReason::disk_full, "disk", over);
   const auto most = (*owner)->terms.max_job_ms;
   if (!most) return;
   const BootTime until = *started_at_ + std::chrono::milliseconds{*most};
   if (now() >= until)
-    return end(wire::EndReason::limit, std::string(job::k_owner_limit) + "lets a job run for " + format_duration(std::chrono::milliseconds{*most}));
+    return end(wire::EndReason::limit, "max-job", std::string(job::k_owner_limit) + "lets a job run for " + format_duration(std::chrono::milliseconds{*most}));
   owner_look_at_ = std::min(owner_look_at_, until);
+}
+
+// A shutdown that was announced to logind ends the job shortly before, so that it continues elsewhere at once.
+void AttemptRunner::keep_shutdown() {
+  if (stop_wanted() || !started_at_) return;
+  const std::optional<WallTime> at = announced_shutdown();
+  if (!at) return;
+  const Duration left = std::chrono::milliseconds{at->ms - clock_.wall().ms} - k_before_shutdown;
+  const Duration grace = std::min(spec_.stop_grace, k_owner_grace_most);
+  if (left > grace) {
+    owner_look_at_ = std::min(owner_look_at_, now() + (left - grace));
+    return;
+  }
+  status_.detail = "this machine shuts down at " + format_rfc3339(*at);
+  owner_ended_ = true;
+  (void)os::write_file_atomically(attempt_.notice_file(), "shutdown");
+  end_by_host(wire::EndReason::stopped, "shutdown", std::clamp(left, Duration{}, grace));
+}
+
+// Ends the job because the host wants it. The job finds the reason and the time that is left in its file, and gets the
+// signal that it asked for; TERM comes late in the grace then.
+void AttemptRunner::end_by_host(wire::EndReason why, std::string_view notice, Duration grace) {
+  const StopStep step = stop_.order(why, grace, now(), spec_.notice_signal > 0);
+  if (!warned_ && grace > Duration{} && payload_id_) warn_payload(notice);
+  begin_stop(step);
+}
+
+void AttemptRunner::warn_payload(std::string_view reason) {
+  warned_ = true;
+  const Duration left = stop_.kill_at().value_or(now()) - now();
+  if (const auto told = tell_notice(attempt_, launch_, reason, left, clock_.wall()); !told)
+    os::log(os::LogLevel::warn, "cannot write the notice for the job: " + told.error().one_line());
 }
 
 void AttemptRunner::read_tempo() {
@@ -96,6 +136,7 @@ void AttemptRunner::begin_stop(StopStep step) {
   status_.doing.clear();
   publish();
   leave_pause();
+  if (step == StopStep::warn) signal_each({*payload_id_}, spec_.notice_signal);  // init passes it on to those with a handler
   if (step == StopStep::terminate) signal_each({*payload_id_}, SIGTERM);  // init passes it on to the whole job
 }
 
@@ -137,9 +178,10 @@ void AttemptRunner::act_on_time() {
   if (account_) account_->tick(holds_gpus(), !is_paused());
   if (!stop_wanted()) {
     if (now() >= stop_.due(now())) read_control();
-    else if (now() >= owner_look_at_) keep_owners_limits();
+    else if (now() >= owner_look_at_) keep_owners_limits(), keep_shutdown();
     return;
   }
+  if (stop_.terminate_now(now()) && payload_id_) signal_each({*payload_id_}, SIGTERM);
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
 }
 

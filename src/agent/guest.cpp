@@ -37,6 +37,7 @@ constexpr int k_minutes = 60;
 constexpr Duration k_gpus_age = std::chrono::milliseconds{100}, k_gpus_wait = std::chrono::seconds{5};
 constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago loses less than the owner would wait for
 // The operations that begin something, and those that measure the way to the researcher.
+constexpr std::string_view k_gpu_notice = "gpu";
 constexpr std::string_view k_standby_operation = "standby";
 constexpr std::array<std::string_view, 4> k_beginnings{"prepare", k_standby_operation, k_put_operation, "seal"};
 constexpr std::array<std::string_view, 3> k_measures{wire::k_link_ping, wire::k_link_sink, wire::k_link_source};
@@ -237,11 +238,18 @@ int list(HostFolders& host) {
   return 0;
 }
 
-int end_all(HostFolders& host, Requests& requests, Duration grace) {
+// The job is told why before it is ended. A word that stands there already was first.
+void give_notice(HostFolders& host, const AttemptKey& key, std::string_view why) {
+  const os::Path file = host.attempt(key).notice_file();
+  if (!why.empty() && !os::exists(file)) (void)os::write_file_atomically(file, why);
+}
+
+int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why) {
   int running = 0;
   for (const GuestAttempt& one : attempts_of(host)) {
     if (has_ended(one)) continue;
     ++running;
+    give_notice(host, one.key, why);
     const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace});
     if (!stopped) std::fprintf(stderr, "gridctl-agent: %s\n", stopped.error().message.c_str());
   }
@@ -280,8 +288,10 @@ int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, 
   if (holding.empty() && !always) return std::puts("idle") < 0 ? 1 : 0;
   const std::optional<std::string> program = owners_program(clock);
   if (!program) return std::puts("free") < 0 ? 1 : 0;
-  for (const GuestAttempt& one : holding)
+  for (const GuestAttempt& one : holding) {
+    give_notice(host, one.key, k_gpu_notice);
     (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace_for(one, grace)});  // asked again soon
+  }
   return std::printf("taken\t%zu\t%s\n", holding.size(), program->c_str()) < 0 ? 1 : 0;
 }
 
@@ -311,7 +321,9 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
   const auto grace = arguments.size() >= 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
   if (!grace) return 2;
-  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace});
+  const std::string_view why = arguments.size() == 4 ? arguments[3] : "";
+  if (verb == GuestVerb::end && !why.empty() && !check_component("the reason", why)) return 2;
+  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why);
   return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, clock);
 }
 

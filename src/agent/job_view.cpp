@@ -162,6 +162,7 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
   variables.try_emplace("GRIDCTL_RESUME_FROM", spec.restore ? spec.restore_name : "");
   variables["GRIDCTL_CKPT_DIR"] = view.checkpoints.string();
   variables["GRIDCTL_METRICS"] = (view.run / "metrics").string();
+  variables["GRIDCTL_NOTICE_FILE"] = (view.run / k_notice_file).string();
   variables["GRIDCTL_CKPT_INTERVAL_FILE"] = (view.run / k_interval_file).string();
   if (spec.gang)
     for (auto& [name, value] : gang_variables(spec, view, os::interface_of(spec.gang->here().address))) {
@@ -182,6 +183,13 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
 
 Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds) {
   return os::write_file_atomically(attempt.run(launch) / k_interval_file, seconds + "\n", 0644);
+}
+
+Result<void> tell_notice(const AttemptDir& attempt, unsigned launch, std::string_view reason, Duration left, WallTime now) {
+  const auto whole_seconds = [](std::int64_t ms) { return std::to_string(std::max<std::int64_t>(ms, 0) / 1000); };
+  const std::string text = R"({"seconds": )" + whole_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()) +
+                           R"(, "reason": ")" + std::string(reason) + R"(", "time": )" + whole_seconds(now.ms) + "}\n";
+  return os::write_file_atomically(attempt.run(launch) / k_notice_file, text, 0644);
 }
 
 Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view,

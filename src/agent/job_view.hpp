@@ -47,6 +47,11 @@ struct JobView {
 inline constexpr const char* k_interval_file = "ckpt_interval";
 [[nodiscard]] Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds);
 
+// The file that $GRIDCTL_NOTICE_FILE names: it appears when the job's host is about to end the job. One line of JSON:
+// {"seconds": until it is killed, "reason": a word, "time": Unix time of writing}.
+inline constexpr const char* k_notice_file = "notice";
+[[nodiscard]] Result<void> tell_notice(const AttemptDir& attempt, unsigned launch, std::string_view reason, Duration left, WallTime now);
+
 // Fills run/K: scripts, environment, log pipe.
 [[nodiscard]] Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec,
                                            const JobView& view, unsigned launch, const std::vector<Gpu>& gpus);

@@ -41,7 +41,7 @@ int usage() {
       "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
       "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
       "gridctl-agent gang-node COMMAND...       run this host's command of a gang\n"
-      "gridctl-agent guest CONTROLLER list|end GRACE_MS|remove   jobs of somebody whom this machine is lent to\n"
+      "gridctl-agent guest CONTROLLER list|end GRACE_MS [REASON]|remove   jobs of somebody whom this machine is lent to\n"
       "gridctl-agent egress-hook        close the ways of a container to the networks of this machine; an OCI hook\n"
       "gridctl-agent gated COMMAND...   run an engine that pulls a guest's image; public addresses only\n"
       "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"

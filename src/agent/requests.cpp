@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/requests.hpp"
 
+#include "agent/announced.hpp"
 #include "agent/fence.hpp"
 #include "agent/pause.hpp"
 
 namespace gridctl::agent {
+
+namespace {
+constexpr std::chrono::milliseconds k_shutdown_near = std::chrono::minutes{2};  // a job that began then would get nowhere
+}
 
 Requests::Requests(Path home, ControllerId controller, os::Clock& clock)
     : home_(std::move(home)),
@@ -35,6 +40,8 @@ Result<wire::PrepareReply> Requests::prepare(const wire::PrepareRequest& request
 
 Result<wire::StartReply> Requests::start(const wire::StartRequest& request) {
   TRY(check_id(request.spec.job));
+  if (const auto at = announced_shutdown(); at && at->ms - clock_.wall().ms < k_shutdown_near.count())
+    return make_error(Code::refused, "this machine shuts down at " + format_rfc3339(*at));
   return core_.start(request);
 }
 

@@ -49,6 +49,9 @@ class AttemptRunner {
   void read_control();
   void keep_limits();
   void keep_owners_limits();
+  void keep_shutdown();
+  void end_by_host(wire::EndReason why, std::string_view notice, Duration grace);
+  void warn_payload(std::string_view reason);
   [[nodiscard]] bool holds_gpus() const { return !pause_.off_gpus(); }
   [[nodiscard]] bool is_paused() const { return pause_.stage != PauseStage::running; }
   void read_tempo();
@@ -116,6 +119,7 @@ class AttemptRunner {
   std::unique_ptr<UseAccount> account_;    // of a guest's attempt, while its processes live
   std::unique_ptr<DiskWatch> disk_watch_;  // while its processes live
   BootTime owner_look_at_{};               // at limits of the machine's owner
+  bool warned_ = false;                    // the job knows that its host ends it
   bool owner_ended_ = false;               // by a limit of the machine's owner, which status_.detail names
   StopClock stop_;
   HostLimits limits_;

@@ -32,7 +32,7 @@ void judge_end(const Evidence& evidence, wire::AttemptStatus& status) {
   if (status.end != wire::EndReason::none) return;
   const bool stopped = evidence.stop_reason != wire::EndReason::none;
   const std::optional<ExitRecord>& record = evidence.record;
-  if (record && !(stopped && record->term_received)) {
+  if (record && !(stopped && (record->term_received || evidence.warned))) {
     apply_exit(*record, evidence.memory_limit, status);
     // Whoever removes a container kills its processes one by one, so that init may still see the job die.
     if (status.end == wire::EndReason::signalled && status.signal == SIGKILL &&

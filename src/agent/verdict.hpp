@@ -29,6 +29,7 @@ struct Evidence {
   EngineKind engine = EngineKind::process;
   bool oom_killed = false;         // the kernel killed in the job's memory group
   std::uint64_t memory_limit = 0;  // bytes, 0 = none
+  bool warned = false;             // of its end: what it did since is not its own choice
 };
 
 // Applies an exit record when the job was not stopped by us.

@@ -40,12 +40,12 @@ Result<void> read_interval(const Fields& fields, job::CheckpointPolicy& into) {
   return {};
 }
 
-Result<void> read_signal(const Fields& fields, int& into) {
+Result<void> read_signal(const Fields& fields, std::string_view key, int& into) {
   std::string word;
-  TRY(fields.text("signal", word));
+  TRY(fields.text(key, word));
   if (word.starts_with("SIG")) word.erase(0, 3);
   into = word == "USR1" ? SIGUSR1 : word == "USR2" ? SIGUSR2 : word == "HUP" ? SIGHUP : 0;
-  if (into == 0 && !word.empty()) return fields.expected("signal", "USR1, USR2 or HUP");
+  if (into == 0 && !word.empty()) return fields.expected(key, "USR1, USR2 or HUP");
   return {};
 }
 
@@ -150,7 +150,7 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
   if (into.whole_when.size() > k_glob_max || into.whole_when.starts_with('/'))
     return fields.expected("whole_when", "a file's name or its path within checkpoint.path, with * ? [..]");
   TRY(read_interval(fields, into));
-  TRY(read_signal(fields, into.signal));
+  TRY(read_signal(fields, "signal", into.signal));
   TRY(fields.boolean("standby", into.standby));
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
   TRY(read_upload_limit(fields, into.upload_limit));
@@ -161,7 +161,7 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
 Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "recovery",
-                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "hang_after", "stragglers", "restore_from", "exact"}));
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "hang_after", "stragglers", "restore_from", "exact", "notice"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
@@ -172,6 +172,7 @@ Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPo
   TRY(fields.choice("stragglers", "tell", "replace", replace));
   TRY(fields.choice("restore_from", "any", "trusted", into.only_trusted));
   TRY(fields.choice("exact", "any", "required", into.exact_required));
+  TRY(read_signal(fields, "notice", into.notice));
   into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
   into.stragglers = replace ? job::Stragglers::replace : job::Stragglers::tell;
   if (const Node* on_exit = fields.find("on_exit")) {

@@ -85,7 +85,7 @@ void fields(R& r, Of<R, RecoveryPolicy>& m) {
   add_choice(r, "replace_stragglers", m.stragglers, Stragglers::tell, Stragglers::replace);
   r("only_trusted", m.only_trusted).unless("exact_required", m.exact_required, false);
   r.unless("endless", m.endless, false).unless("hang_after_ms", m.hang_after, std::chrono::minutes{10});
-  r.unless("restart_one", m.restart_one, false);
+  r.unless("restart_one", m.restart_one, false).unless("notice", m.notice, 0);
 }
 
 template <class R>

@@ -83,6 +83,7 @@ struct RecoveryPolicy {
   // Checkpoints from lent hosts are loaded only in containers or on other lent hosts (restore_from: trusted).
   bool only_trusted = false;
   bool exact_required = false;  // a drill fails unless the restored job continues exactly (exact: required)
+  int notice = 0;               // sent to the program before its host ends it: SIGUSR1, SIGUSR2, SIGHUP; 0: none
   bool endless = false;         // it is a service: however its program ends, the program is started again
   bool operator==(const RecoveryPolicy&) const = default;
 };

@@ -103,7 +103,7 @@ class Guest {
   void keep_hours(const wire::GuestTerms& terms) {
     const os::LocalTime now = os::local_time(clock_.wall());
     if (terms.is_open_at(now.hour * k_minutes + now.minute)) return;
-    const std::string ended = ask_agent(terms, {"end", std::string(k_hours_grace_ms)});
+    const std::string ended = ask_agent(terms, {"end", std::string(k_hours_grace_ms), "hours"});
     if (!ended.empty() && !ended.starts_with('0')) lent_.log("the hours are over; jobs end: " + ended, clock_);
   }
 

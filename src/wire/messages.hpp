@@ -82,6 +82,7 @@ struct AttemptSpec {
   std::uint64_t upload_limit = 0;       // bytes a second of checkpoints that leave the host; 0: none
   Duration checkpoint_min_interval{};   // do not snapshot more often
   int interval_signal = 0;              // sent to the job when its interval changes; 0: none
+  int notice_signal = 0;                // sent to the job before its host ends it; 0: none
   bool root_writable = false;           // of a container: the layer goes with it
   std::string setup, run;               // shell texts; run is resume_run when something was restored
   std::map<std::string, std::string> envs;  // all of them, GRIDCTL_* included

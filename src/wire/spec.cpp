@@ -30,6 +30,7 @@ void fields(R& r, Of<R, AttemptSpec>& m) {
   r.unless("upload_limit", m.upload_limit, 0).unless("whole_when", m.whole_when, "", k_glob_max);
   r.unless("checkpoint_by_marker", m.checkpoint_by_marker, false).unless("root_writable", m.root_writable, false);
   r.unless("keep_work_ms", m.keep_work, {}).unless("interval_signal", m.interval_signal, 0, 0, k_signal_max);
+  r.unless("notice_signal", m.notice_signal, 0, 0, k_signal_max);
   r.unless("checkpoint_late", m.checkpoint_late, false).maybe("gang", m.gang).maybe("bag", m.bag);
 }
 GRIDCTL_FIELDS(AttemptSpec)

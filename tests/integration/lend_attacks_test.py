@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 import grid
@@ -142,6 +143,47 @@ class Attacks(lender.LenderCase):
                    lambda: self.grid.as_worker(LENT, "ps -ef; cat .gridctl/lend/*/log"))
         self.grid.heal(LENT)
         self.laptop.run("job", "cancel", job.id)
+
+
+SAVES = """
+trap 'cat $GRIDCTL_NOTICE_FILE; echo saved > $GRIDCTL_CKPT_DIR/state; echo saved at the warning; exit 0' USR1
+echo ready; [ -z "$GRIDCTL_RESUME_FROM" ] || { echo resumed with $(cat $GRIDCTL_CKPT_DIR/state); exit 0; }
+while :; do sleep 0.1; done"""
+
+
+class Notices(lender.LenderCase):
+    def saves(self, name):
+        job = self.laptop.submit({"name": name, "image": IMAGE, "run": SAVES, "resources": {"cpus": 0.5},
+                                  "recovery": {"notice": "USR1"}, "checkpoint": {"interval": "1s"}})
+        job.wait_output("ready")
+        return job
+
+    def test_a_pause_warns_the_job_and_what_it_saves_then_is_kept(self):
+        self.joined()
+        job = self.saves("paused")
+        began = time.monotonic()
+        self.assertIn("1 job ended", self.owners("lend pause --grace 20s"))
+        self.assertLess(time.monotonic() - began, grid.bound(15), "it has saved and gone before TERM")
+        self.owners("lend resume")
+        job.wait_success(deadline=90)
+        first = job.logs("--attempt", "1")
+        self.assertIn('"reason": "pause"', first, job.evidence())
+        self.assertIn("saved at the warning", first)
+        self.assertIn("resumed with saved", job.logs())
+
+    def test_a_shutdown_that_is_announced_warns_it(self):
+        self.joined()
+        job = self.saves("going-down")
+        at = (int(time.time()) + 38) * 1_000_000
+        self.grid.enter(LENT, f"mkdir -p /run/systemd/shutdown; printf 'USEC={at}\\nWARN_WALL=1\\nMODE=poweroff\\n' > /run/systemd/shutdown/scheduled")
+        self.addCleanup(self.grid.enter, LENT, "rm -rf /run/systemd/shutdown")
+        wait_until("the job to leave", 40, lambda: not self.grid.as_worker(LENT, "podman ps -q").split(), job.evidence)
+        self.assertLess(time.time() * 1_000_000, at, "it left after the shutdown")
+        wait_until("a refusal to begin there once more", 30, lambda: "shuts down at" in job.evidence() + self.owners("lend log"), job.evidence)
+        self.grid.enter(LENT, "rm -rf /run/systemd/shutdown")
+        job.wait_success(deadline=120)
+        self.assertIn('"reason": "shutdown"', job.logs("--attempt", "1"), job.evidence())
+        self.assertIn("resumed with saved", job.logs())
 
 
 if __name__ == "__main__":

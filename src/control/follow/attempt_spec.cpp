@@ -179,6 +179,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.whole_when = spec.checkpoint.whole_when;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off && (!spec.tasks || is_last_step);
   out.interval_signal = spec.checkpoint.signal;
+  out.notice_signal = spec.recovery.notice;
   out.upload_limit = spec.checkpoint.upload_limit;
   out.root_writable = spec.root_writable.value_or(!facts.lent);
   if (spec.outputs.empty()) out.keep_work = k_keep_work;

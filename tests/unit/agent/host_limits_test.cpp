@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/announced.hpp"
 #include "agent/host_limits.hpp"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,35 @@ TEST(StopClock, ALimitMayBeMovedWhileItIsAhead) {
   EXPECT_EQ(clock.exhaust(30s, at(60)), StopStep::none);
   clock.set_limit(at(2000));
   EXPECT_EQ(clock.due(at(60)), at(1000)) << "the lease ends first";
+}
+
+TEST(StopClock, WarnsBeforeItTerminates) {
+  StopClock clock;
+  clock.set_deadline(at(1000));
+  EXPECT_EQ(clock.order(wire::EndReason::stopped, 20s, at(100), true), StopStep::warn);
+  EXPECT_EQ(clock.due(at(100)), at(115));
+  EXPECT_FALSE(clock.terminate_now(at(114)));
+  EXPECT_TRUE(clock.terminate_now(at(115)));
+  EXPECT_FALSE(clock.terminate_now(at(116))) << "once";
+  EXPECT_EQ(clock.due(at(116)), at(120));
+  EXPECT_TRUE(clock.kill_now(at(120)));
+}
+
+TEST(StopClock, AShorterGraceShortensTheWarning) {
+  StopClock clock;
+  EXPECT_EQ(clock.order(wire::EndReason::stopped, 120s, at(100), true), StopStep::warn);
+  EXPECT_EQ(clock.due(at(100)), at(210)) << "ten seconds are enough after TERM";
+  EXPECT_EQ(clock.order(wire::EndReason::stopped, 4s, at(101), true), StopStep::none);
+  EXPECT_EQ(clock.due(at(101)), at(104));
+  StopClock other;
+  EXPECT_EQ(other.order(wire::EndReason::stopped, 0s, at(100), true), StopStep::wait) << "there is no time to save";
+}
+
+TEST(Announced, ReadsTheShutdownsOfLogind) {
+  EXPECT_EQ(parse_scheduled_shutdown("USEC=1790000000000000\nWARN_WALL=1\nMODE=poweroff\n"), WallTime{1790000000000});
+  EXPECT_EQ(parse_scheduled_shutdown("MODE=reboot\nUSEC=5000\n"), WallTime{5});
+  for (const char* none : {"", "MODE=reboot\n", "USEC=12\n", "USEC=x\nMODE=reboot", "USEC=1790000000000000\nMODE=dry-reboot\n", "USEC=-4\nMODE=halt\n"})
+    EXPECT_EQ(parse_scheduled_shutdown(none), std::nullopt) << none;
 }
 
 }  // namespace

@@ -193,6 +193,31 @@ TEST_F(AgentProgram, EndsWhatHasUsedUpItsAllowance) {
   EXPECT_THAT(agent_->log(request.spec), HasSubstr("saving\n"));
 }
 
+TEST_F(AgentProgram, WarnsAJobThatItsHostEnds) {
+  auto job = spec("warned", "trap 'cat $GRIDCTL_NOTICE_FILE; echo saved; exit 0' USR1; trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done");
+  job.notice_signal = SIGUSR1;
+  start(job);
+  agent_->await(job, speaks);
+  ASSERT_THAT(os::write_file_atomically(folder_of(job).notice_file(), "pause"), IsOk());
+  ASSERT_THAT(agent_->stop(job, std::chrono::seconds{20}), IsOk());
+  const AttemptStatus status = agent_->await_end(job);
+  EXPECT_EQ(status.end, EndReason::stopped) << "it has not chosen to end, whatever its exit code";
+  EXPECT_THAT(agent_->log(job), HasSubstr(R"("reason": "pause")"));
+  EXPECT_THAT(agent_->log(job), HasSubstr("saved\n"));
+  EXPECT_THAT(agent_->log(job), ::testing::Not(HasSubstr("term")));
+}
+
+TEST_F(AgentProgram, TerminatesAJobThatStaysAfterTheWarning) {
+  auto job = spec("stays", "trap 'echo saved' USR1; trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+  job.notice_signal = SIGUSR1;
+  start(job);
+  agent_->await(job, speaks);
+  ASSERT_THAT(os::write_file_atomically(folder_of(job).notice_file(), "hours"), IsOk());
+  ASSERT_THAT(agent_->stop(job, std::chrono::seconds{4}), IsOk());
+  EXPECT_EQ(agent_->await_end(job).end, EndReason::stopped);
+  EXPECT_EQ(agent_->log(job), "ready\nsaved\nterm\n");
+}
+
 TEST_F(AgentProgram, TakesNewLimitsAndTempoWithAPoll) {
   auto job = spec("told", "trap 'cat $GRIDCTL_CKPT_INTERVAL_FILE' USR1; echo ready; while :; do sleep 0.05; done");
   job.interval_signal = SIGUSR1;

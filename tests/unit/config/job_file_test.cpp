@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/job_file.hpp"
 
+#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -343,6 +344,14 @@ TEST(JobFile, RestartsALoneJobThatHangsOnlyWhenAsked) {
   EXPECT_EQ(spec.recovery.hang_after, std::chrono::minutes{5});
   EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
   EXPECT_THAT(refusal("run: x\nrecovery: {hang_after: 1s}\n"), HasSubstr("hang_after"));
+}
+
+TEST(JobFile, NamesTheSignalThatWarns) {
+  EXPECT_EQ(parsed("run: x\n").spec.recovery.notice, 0);
+  const job::Spec spec = parsed("run: x\nrecovery: {notice: USR1}\n").spec;
+  EXPECT_EQ(spec.recovery.notice, SIGUSR1);
+  EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
+  EXPECT_THAT(refusal("run: x\nrecovery: {notice: KILL}\n"), HasSubstr("USR1, USR2 or HUP"));
 }
 
 TEST(JobFile, DeclaresItsPorts) {

@@ -78,6 +78,8 @@ TEST_F(AttemptSpec, CarriesBothIntervals) {
   EXPECT_EQ(build().envs.at("GRIDCTL_CKPT_INTERVAL"), "900");
   EXPECT_EQ(build().checkpoint_min_interval, std::chrono::seconds{20});
   EXPECT_EQ(build().interval_signal, SIGUSR1);
+  job.spec.recovery.notice = SIGUSR2;
+  EXPECT_EQ(build().notice_signal, SIGUSR2);
 }
 
 TEST_F(AttemptSpec, KeepsAJobToItsCommitMarkers) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends of this machine that are known before: a shutdown that somebody has scheduled (`shutdown +10`).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/time.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// The file in which logind keeps a scheduled shutdown; everybody may read it.
+inline constexpr const char* k_scheduled_shutdown = "/run/systemd/shutdown/scheduled";
+
+// Returns when this machine goes down or reboots. nullopt: nothing of that kind is announced.
+[[nodiscard]] std::optional<WallTime> announced_shutdown(const os::Path& file = k_scheduled_shutdown);
+// Reads the text of that file. Pure.
+[[nodiscard]] std::optional<WallTime> parse_scheduled_shutdown(std::string_view text);
+
+}  // namespace gridctl::agent
