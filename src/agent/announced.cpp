@@ -22,8 +22,8 @@ std::optional<WallTime> parse_scheduled_shutdown(std::string_view text) {
     const std::size_t cut = line.find('=');
     if (cut == std::string::npos) continue;
     const std::string_view key = std::string_view(line).substr(0, cut), value = trim(std::string_view(line).substr(cut + 1));
-    if (key == "USEC") microseconds = parse_number<std::int64_t>(value);
-    if (key == "MODE") goes_down = std::ranges::find(k_downs, value) != k_downs.end();
+    if (is_one_of(key, {"USEC"})) microseconds = parse_number<std::int64_t>(value);
+    if (is_one_of(key, {"MODE"})) goes_down = std::ranges::find(k_downs, value) != k_downs.end();
   }
   if (!goes_down || !microseconds || *microseconds <= 0) return std::nullopt;
   return WallTime{*microseconds / 1000};

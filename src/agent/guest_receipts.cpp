@@ -117,7 +117,7 @@ TrafficCounters parse_network_devices(std::string_view text) {
   TrafficCounters sum;
   for (const std::string& line : split(std::string(text), '\n')) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || trim(line.substr(0, colon)) == "lo") continue;
+    if (colon == std::string::npos || is_one_of(trim(line.substr(0, colon)), {"lo"})) continue;
     std::vector<std::string> words = split(line.substr(colon + 1), ' ');
     std::erase_if(words, [](const std::string& word) { return word.empty(); });
     if (words.size() < k_device_fields) continue;

@@ -2,7 +2,7 @@
 // While jobs run on hosts that cost: whether another one, that came up or became free, is worth a move.
 #include "control/concerns/table.hpp"
 #include "control/follow/job_knowledge.hpp"
-#include "control/reach/connect_agent.hpp"
+#include "control/reach/ways.hpp"
 #include "sched/cheaper.hpp"
 
 namespace gridctl::control {

@@ -118,7 +118,7 @@ namespace {
 class HostCare : public FleetListener {
  public:
   HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net,
-           LinkMeter& meter, Controller& jobs)
+           ControllerId controller, LinkMeter& meter, Controller& jobs)
       : clock_(clock),
         paths_{registry.directory()},
         net_(net),
@@ -138,7 +138,7 @@ class HostCare : public FleetListener {
               const FleetHost* host = fleet_.find({name});
               return host != nullptr && host->is_up();
             }),
-        receipts_(run, clock, paths_, controller_, fleet_, jobs.book()),
+        receipts_(run, clock, paths_, net, std::move(controller), fleet_, jobs.book()),
         use_(clock, fleet_, jobs.book()) {
     fleet_.listen(*this);
     timer_ = run.every(k_tick, [this] {
@@ -210,7 +210,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::LoopExecutor run(loop);
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
   TRY(jobs.start());
-  const HostCare care(loop, run, clock, registry, network, meter, jobs);
+  const HostCare care(loop, run, clock, registry, network, controller, meter, jobs);
   LocalGateways local_gateways(paths);
   const Gateways gateways(run, clock, jobs.book(), local_gateways);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <memory>
 
-#include "control/reach/connect_agent.hpp"
+#include "control/reach/agent_network.hpp"
 #include "control/reach/request.hpp"
+#include "control/reach/ways.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -43,14 +44,14 @@ Result<bool> follow_price(const Paths& paths, const HostName& name, const Receip
   return agreed;
 }
 
-Result<ReceiptNews> talk_to(const registry::Provider& provider, const Paths& paths, const ControllerId& controller, const std::optional<Rates>& accepts,
-                            os::Clock& clock) {
+Result<ReceiptNews> talk_to(const registry::Provider& provider, const Paths& paths, AgentNetwork& net, const ControllerId& controller,
+                            const std::optional<Rates>& accepts, os::Clock& clock) {
   const BootTime deadline = clock.boot() + k_receipts_within;
   TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(paths.root));
   TRY_ASSIGN(const Digest seed, receipt_seed(paths.root));
-  TRY_ASSIGN(const std::unique_ptr<wire::Link> link, open_link(provider, paths, controller, deadline, clock));
+  TRY_ASSIGN(const transfer::BulkLink bulk, net.open(provider, deadline));
   const auto ask_host = [&](const wire::ReceiptsRequest& request) -> Result<wire::ReceiptsReply> {
-    TRY_ASSIGN(const std::string told, ask(*link, k_receipts_stream, wire::encode(request), deadline));
+    TRY_ASSIGN(const std::string told, ask(*bulk.link, k_receipts_stream, wire::encode(request), deadline));
     return wire::parse_receipts_reply(told);
   };
   const std::string chain = chain_of_provider(provider);
@@ -107,7 +108,7 @@ void ReceiptKeeper::begin(const FleetHost& host, Talk& talk) {
   const std::optional<Rates> accepts = talk.asked && may_accept(host, *talk.asked) ? talk.asked : std::nullopt;
   const os::Lane lane{os::Lane::Kind::bulk, host.provider.name.value};
   run_.run(lane, [this, provider = host.provider, accepts] {
-    auto news = std::make_shared<Result<ReceiptNews>>(talk_to(provider, paths_, controller_, accepts, clock_));
+    auto news = std::make_shared<Result<ReceiptNews>>(talk_to(provider, paths_, net_, controller_, accepts, clock_));
     run_.post([this, name = provider.name, news] { told(name, *news); });
   });
 }

@@ -19,8 +19,9 @@ namespace gridctl::control {
 // On the loop thread.
 class ReceiptKeeper : public FleetListener {
  public:
-  ReceiptKeeper(os::Executor& run, os::Clock& clock, Paths paths, ControllerId controller, Fleet& fleet, const JobBook& book)
-      : run_(run), clock_(clock), paths_(std::move(paths)), controller_(std::move(controller)), fleet_(fleet), book_(book) {
+  ReceiptKeeper(os::Executor& run, os::Clock& clock, Paths paths, AgentNetwork& net, ControllerId controller, Fleet& fleet,
+                const JobBook& book)
+      : run_(run), clock_(clock), paths_(std::move(paths)), net_(net), controller_(std::move(controller)), fleet_(fleet), book_(book) {
     fleet_.listen(*this);
   }
 
@@ -43,6 +44,7 @@ class ReceiptKeeper : public FleetListener {
   os::Executor& run_;
   os::Clock& clock_;
   const Paths paths_;
+  AgentNetwork& net_;
   const ControllerId controller_;
   Fleet& fleet_;
   const JobBook& book_;
