@@ -17,7 +17,7 @@ struct ToleranceView {
 };
 // Returns nullopt for a job that has ended or was never placed.
 [[nodiscard]] Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job);
-// The same for a service of which so many replicas answer.
+// Returns the tolerance of a service of which so many replicas answer.
 [[nodiscard]] std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided, int ready);
 
 // Brings the line of a decision up to date: checkpoints may have been taken after it.

@@ -26,6 +26,7 @@
 #include "job/overtaken.hpp"
 #include "job/setback.hpp"
 #include "job/spec.hpp"
+#include "job/state_words.hpp"
 
 namespace gridctl::job {
 
@@ -407,17 +408,6 @@ struct TimedEvent {
   Event what;
 };
 
-inline constexpr std::string_view k_waits_for_provider = "waiting_for_provider";  // why a job waits: no host is free
-inline constexpr std::string_view k_restart_requested = "restart_requested";      // why a job waits: its exit code asks
-inline constexpr std::string_view k_move_blocked = "move_blocked";  // why a job stays: no other host can take it
-inline constexpr std::string_view k_sending = "send";               // Launching::doing before the host says a word
-inline constexpr std::string_view k_for_deadline = "deadline";    // why a job moves, and a limit of its file
-inline constexpr std::string_view k_for_less = "cheaper";         // why a job moves: its host is too dear
-inline constexpr std::string_view k_for_priority = "preempted";   // why a job moves: a more urgent one waits
-inline constexpr std::string_view k_for_straggler = "straggler";  // why a gang moves: a member holds up the others
-inline constexpr std::string_view k_for_end = "ends";             // why a job moves: its host ends soon, in order
-inline constexpr std::string_view k_paused = "paused";            // why a job moves: it has been paused for too long
-inline constexpr std::string_view k_to_grow = "grown";            // why an elastic gang begins anew: with more hosts
 // An elastic gang that grows after it has run for so long tries again the hosts that it stayed away from. It does not
 // do so sooner, for one that still fails costs two restarts.
 inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
@@ -475,8 +465,6 @@ struct Record {  // a line of the job's history
   Epoch epoch;       // 0 = none
   HostName host;     // may be empty
 };
-inline constexpr std::string_view k_row_starting = "starting", k_row_running = "running", k_row_succeeded = "succeeded",
-                                  k_row_failed = "failed";  // states of a row
 // The row of `job show`'s attempts to insert or update.
 struct AttemptRow {
   Attempt attempt;

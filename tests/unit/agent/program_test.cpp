@@ -27,9 +27,7 @@ namespace {
 
 using agent::AttemptDir;
 using ::testing::HasSubstr;
-using wire::AttemptPhase;
-using wire::AttemptStatus;
-using wire::EndReason;
+using wire::AttemptPhase, wire::AttemptStatus, wire::EndReason;
 
 constexpr Duration k_lease = std::chrono::seconds{90};  // what a failed test leaves ends by itself
 
@@ -45,10 +43,7 @@ class AgentProgram : public ::testing::Test {
     connect();
   }
   void TearDown() override {
-    for (const auto& spec : started_) {
-      (void)agent_->stop(spec, {});
-      (void)agent_->await_end(spec);
-    }
+    for (const auto& spec : started_) (void)agent_->stop(spec, {}), (void)agent_->await_end(spec);
     agent_.reset();
   }
 
@@ -193,30 +188,20 @@ TEST_F(AgentProgram, EndsWhatHasUsedUpItsAllowance) {
   EXPECT_THAT(agent_->log(request.spec), HasSubstr("saving\n"));
 }
 
-TEST_F(AgentProgram, WarnsAJobThatItsHostEnds) {
-  auto job = spec("warned", "trap 'cat $GRIDCTL_NOTICE_FILE; echo saved; exit 0' USR1; trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done");
-  job.notice_signal = SIGUSR1;
-  start(job);
-  agent_->await(job, speaks);
-  ASSERT_THAT(os::write_file_atomically(folder_of(job).notice_file(), "pause"), IsOk());
-  ASSERT_THAT(agent_->stop(job, std::chrono::seconds{20}), IsOk());
-  const AttemptStatus status = agent_->await_end(job);
-  EXPECT_EQ(status.end, EndReason::stopped) << "it has not chosen to end, whatever its exit code";
-  EXPECT_THAT(agent_->log(job), HasSubstr(R"("reason": "pause")"));
-  EXPECT_THAT(agent_->log(job), HasSubstr("saved\n"));
-  EXPECT_THAT(agent_->log(job), ::testing::Not(HasSubstr("term")));
-}
-
-TEST_F(AgentProgram, TerminatesAJobThatStaysAfterTheWarning) {
-  auto job = spec("stays", "trap 'echo saved' USR1; trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
-  job.notice_signal = SIGUSR1;
-  start(job);
-  agent_->await(job, speaks);
-  ASSERT_THAT(os::write_file_atomically(folder_of(job).notice_file(), "hours"), IsOk());
-  ASSERT_THAT(agent_->stop(job, std::chrono::seconds{4}), IsOk());
-  EXPECT_EQ(agent_->await_end(job).end, EndReason::stopped);
-  EXPECT_THAT(agent_->log(job), ::testing::StartsWith("ready\nsaved\n"));
-  EXPECT_THAT(agent_->log(job), ::testing::EndsWith("term\n")) << "the shell may tell of its sleep, too";
+TEST_F(AgentProgram, WarnsAJobThatItsHostEndsAndTerminatesItLater) {
+  const auto log_of = [&](const char* name, const std::string& on_notice, Duration grace) {
+    auto job = spec(name, "trap '" + on_notice + "' USR1; trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+    job.notice_signal = SIGUSR1;
+    start(job);
+    agent_->await(job, speaks);
+    EXPECT_THAT(os::write_file_atomically(folder_of(job).notice_file(), "pause"), IsOk());
+    EXPECT_THAT(agent_->stop(job, grace), IsOk());
+    EXPECT_EQ(agent_->await_end(job).end, EndReason::stopped) << "it has not chosen to end, whatever its exit code";
+    return agent_->log(job);
+  };
+  EXPECT_THAT(log_of("warned", "cat $GRIDCTL_NOTICE_FILE; echo saved; exit 0", std::chrono::seconds{20}),
+              ::testing::AllOf(HasSubstr(R"("reason": "pause")"), HasSubstr("saved\n"), ::testing::Not(HasSubstr("term"))));
+  EXPECT_THAT(log_of("stays", "echo saved", std::chrono::seconds{4}), ::testing::AllOf(::testing::StartsWith("ready\nsaved\n"), ::testing::EndsWith("term\n")));
 }
 
 TEST_F(AgentProgram, TakesNewLimitsAndTempoWithAPoll) {
