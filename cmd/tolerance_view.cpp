@@ -38,8 +38,10 @@ Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry
 }
 
 std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided, int ready) {
-  if (!decided || decided->level < 4 || ready > 1) return decided;
-  return ToleranceView{3, ready == 1 ? "3 of 4: only one replica is ready; if it dies, requests wait until another one is"
+  if (!decided) return decided;
+  if (ready > 1) return ToleranceView{4, "4 of 4: if a replica dies, the others answer"};
+  if (decided->level < 3) return decided;  // no other host could take its place when it was placed
+  return ToleranceView{3, ready == 1 ? "3 of 4: one replica is ready; if it dies, requests wait until another one is"
                                      : "3 of 4: no replica is ready; requests wait until one is"};
 }
 
