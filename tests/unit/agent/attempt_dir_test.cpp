@@ -9,6 +9,7 @@
 
 #include "os/entries.hpp"
 #include "os/process.hpp"
+#include "support/disk_calls.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -62,6 +63,28 @@ TEST_F(AttemptDirTest, ADraftBesideItsAttemptDoesNotCostTheSecrets) {
   remove_drafts({{"c"}, {"j"}, attempt_.path.parent_path()});
   EXPECT_TRUE(os::exists(*secrets));
   ASSERT_THAT(os::remove_tree(*secrets), IsOk());
+}
+
+TEST_F(AttemptDirTest, AnEndIsOnTheDiskBeforeItIsTold) {
+  wire::AttemptStatus status;
+  status.job = {"j"};
+  status.epoch = Epoch{2};
+  status.phase = wire::AttemptPhase::ended;
+  const testing::DiskRecord disk(home_.path());
+  ASSERT_THAT(write_status(attempt_, status, os::system_clock(), true), IsOk());
+  const std::size_t told = disk.named(home_ / "jobs/c/notify/j.2"), kept = disk.durable(attempt_.status_file());
+  EXPECT_GT(kept, 0u) << "a power cut takes it\n" << disk.text();
+  EXPECT_GT(told, kept) << disk.text();
+}
+
+TEST_F(AttemptDirTest, AnAcceptedStartIsOnTheDisk) {
+  const AttemptDir next{home_ / "jobs/c/j/3"};
+  wire::AttemptSpec spec;
+  spec.job = {"j"};
+  spec.epoch = Epoch{3};
+  const testing::DiskRecord disk(home_.path());
+  ASSERT_THAT(create_attempt(next, {{"op"}, os::boot_id(), BootTime{5}, spec}), IsOk());
+  EXPECT_TRUE(disk.is_kept(next.path)) << disk.text();
 }
 
 TEST_F(AttemptDirTest, IsStartingBeforeItsFirstStatus) {

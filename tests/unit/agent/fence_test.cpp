@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "support/disk_calls.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -27,6 +28,16 @@ TEST(Fence, IsWhatWasWritten) {
   ASSERT_THAT(lock, IsOk());
   EXPECT_THAT(write_fence(*job, Epoch{5}), IsOk());
   EXPECT_EQ(read_fence(*job)->value, 5u);
+}
+
+TEST(Fence, IsOnTheDiskWhenItHasBeenPromised) {
+  const testing::TempDir home;
+  const auto job = JobDir::at(home.path(), {"c"}, {"j"});
+  const auto lock = job->lock();
+  ASSERT_THAT(lock, IsOk());
+  const testing::DiskRecord disk(home.path());
+  EXPECT_THAT(write_fence(*job, Epoch{5}), IsOk());
+  EXPECT_GT(disk.durable(job->path / "fence"), 0u) << disk.text();
 }
 
 TEST(Fence, IsAnErrorWhenItCannotBeRead) {

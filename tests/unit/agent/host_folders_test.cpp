@@ -12,6 +12,7 @@
 #include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
+#include "support/disk_calls.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -149,6 +150,45 @@ TEST_F(HostFoldersTest, RemoveAllOfAnAttemptButTheFence) {
   EXPECT_EQ(host_.fence(key.job).value(), Epoch{1});
   const Ledger ledger(dir_ / "leases", Machine::real(), os::system_clock());
   EXPECT_FALSE(ledger.find({"controller"}, key.job, key.epoch).value());
+}
+
+TEST_F(HostFoldersTest, AnAttemptWhoseSecretsCannotBeRemovedIsThereForANextTry) {
+  const AttemptKey key{{"job"}, Epoch{1}};
+  const auto secrets = host_.attempt(key).secrets();
+  if (!secrets) GTEST_SKIP() << secrets.error().message;
+  wire::StartRequest start;
+  start.spec.job = key.job;
+  start.spec.epoch = key.epoch;
+  start.spec.run = "true";
+  start.spec.secret_names = {"TOKEN"};
+  start.secrets = {{"TOKEN", "canary"}};
+  ASSERT_TRUE(os::make_directories(host_.folder(key.job).path));
+  ASSERT_THAT(host_.create(start), IsOk());
+  ASSERT_TRUE(os::exists(*secrets / "TOKEN"));
+  Result<void> refused;
+  {
+    const testing::DiskWatcher fails(*secrets, [](const testing::DiskCall& call) {
+      return call.kind == testing::DiskCall::Kind::remove ? EIO : 0;
+    });
+    refused = host_.remove(key);
+  }
+  const bool is_there = host_.exists(key);
+  const Result<void> removed = host_.remove(key);
+  const bool left = os::exists(*secrets);
+  (void)os::remove_tree(*secrets);
+  EXPECT_TRUE(is_there) << "nobody would come for them again";
+  ASSERT_THAT(refused, FailsWith(Code::io));
+  EXPECT_THAT(refused.error().one_line(), ::testing::HasSubstr(secrets->native()));
+  EXPECT_THAT(removed, IsOk());
+  EXPECT_FALSE(left || host_.exists(key));
+}
+
+TEST_F(HostFoldersTest, AnOrderToStopIsOnTheDiskWhenItIsTaken) {
+  const AttemptKey key{{"job"}, Epoch{1}};
+  ASSERT_TRUE(os::make_directories(host_.attempt(key).control()));
+  const testing::DiskRecord disk(dir_.path());
+  ASSERT_THAT(host_.order_stop(key, 5), IsOk());
+  EXPECT_GT(disk.durable(host_.attempt(key).stop_file()), 0u) << disk.text();
 }
 
 TEST_F(HostFoldersTest, TellWhatAnAttemptOfAnEarlierBootHadSaved) {

@@ -15,6 +15,7 @@
 #include "agent/attempt_dir.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
+#include "support/disk_calls.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -104,6 +105,19 @@ TEST_F(InitTest, PutsOutputThatNobodyTakesOnTheDiskBeforeItTellsTheEnd) {
   const auto record = read_exit_record(plan_.run);
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->code, 3);
+}
+
+// The host may lose its power in the moment after: the end of a job would be a loss of its host then.
+TEST_F(InitTest, HasTheEndOnTheDiskBeforeItIsGone) {
+  script("run.sh", "echo one; exit 3");
+  const testing::DiskRecord disk(folder_.path());
+  const pid_t child = begin();
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(os::exists(plan_.run / "exit"));
+  EXPECT_GT(disk.durable(plan_.run / "exit"), 0u) << disk.text();
+  EXPECT_GT(disk.durable(plan_.run / k_rest), 0u) << "its last output\n" << disk.text();
+  EXPECT_GT(disk.named(plan_.run / "exit"), disk.durable(plan_.run / k_rest)) << disk.text();
 }
 
 TEST_F(InitTest, LeavesOutputInThePipeWhenTheDiskTakesNone) {

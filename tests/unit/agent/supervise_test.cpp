@@ -3,9 +3,13 @@
 #include "agent/supervise.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "os/clock.hpp"
 #include "os/process.hpp"
+#include "support/disk_calls.hpp"
+#include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::agent {
@@ -23,6 +27,17 @@ class Supervise : public ::testing::Test {
   ~Supervise() override {
     ::unsetenv("GRIDCTL_AGENT_HOME");
     ::unsetenv("GRIDCTL_LEASE_DIR");
+  }
+  void accept(const std::string& run) {
+    ASSERT_TRUE(os::make_directories(attempt_.path.parent_path()));
+    NewAttempt content;
+    content.op = {"op"};
+    content.boot_id = Machine::real().boot_id;
+    content.deadline = clock_.boot() + std::chrono::minutes{10};
+    content.spec.job = {"job"};
+    content.spec.epoch = Epoch{1};
+    content.spec.run = run;
+    ASSERT_TRUE(create_attempt(attempt_, content));
   }
   [[nodiscard]] std::optional<wire::AttemptPhase> phase() const {
     const auto status = read_status(attempt_, clock_);
@@ -50,15 +65,7 @@ TEST_F(Supervise, HearsOfAStopThoughNoInotifyInstanceIsLeft) {
   const auto may = os::run(probe);
   if (!may || !may->status.success()) GTEST_SKIP() << "no user namespace of our own may be made here";
 
-  ASSERT_TRUE(os::make_directories(attempt_.path.parent_path()));
-  NewAttempt content;
-  content.op = {"op"};
-  content.boot_id = Machine::real().boot_id;
-  content.deadline = clock_.boot() + std::chrono::minutes{10};
-  content.spec.job = {"job"};
-  content.spec.epoch = Epoch{1};
-  content.spec.run = "sleep 600";
-  ASSERT_TRUE(create_attempt(attempt_, content));
+  accept("sleep 600");
   std::vector<std::string> command = bare;
   for (const char* word : {GRIDCTL_BINARY_DIR "/bin/gridctl-agent.stripped", "supervise"}) command.emplace_back(word);
   command.push_back(attempt_.path.native());
@@ -68,6 +75,47 @@ TEST_F(Supervise, HearsOfAStopThoughNoInotifyInstanceIsLeft) {
   ASSERT_TRUE(os::write_file_atomically(attempt_.stop_file(), "0\n"));
   EXPECT_TRUE(comes_to(wire::AttemptPhase::ended)) << log();
   EXPECT_TRUE(os::wait(*pid));
+}
+
+// A process of the job has outlived its init and the supervisor before this one; what it computes on is not free yet.
+TEST_F(Supervise, GivesTheLeaseBackWhenNoProcessIsLeft) {
+  accept("true");
+  const os::Path run = attempt_.run(1), leases = dir_ / "leases";
+  ASSERT_TRUE(os::make_directories(run));
+  ASSERT_TRUE(os::write_file_atomically(run / "once", ""));
+  ASSERT_TRUE(os::write_file_atomically(run / "exit", to_text(ExitRecord{})));
+  Ledger ledger(leases, Machine::real(), clock_);
+  Lease lease = our_lease({"controller"}, {"job"}, Epoch{1});
+  lease.supervisor = *os::identify(::getpid());
+  lease.deadline = clock_.boot() + std::chrono::minutes{10};
+  ASSERT_TRUE(ledger.take(lease, machine_capacity()));
+  os::SpawnOptions options;
+  options.new_session = true;
+  options.environment = std::map<std::string, std::string>{{"PATH", "/usr/bin:/bin"}, {"GRIDCTL_METRICS", (run / "metrics").string()}};
+  const auto left = os::spawn({"sleep", "600"}, options);
+  ASSERT_TRUE(left);
+  const auto process = os::identify(*left);
+  ASSERT_TRUE(process);
+
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    bool given_back = false, early = false;
+    const testing::DiskWatcher watcher(leases, [&](const testing::DiskCall& call) {
+      given_back = given_back || call.kind == testing::DiskCall::Kind::rename;
+      early = early || os::is_alive(*process);
+      return 0;
+    });
+    const int status = run_supervisor(attempt_.path, clock_);
+    ::_exit(status != 0 ? 1 : !given_back ? 2 : early ? 3 : 0);
+  }
+  if (!comes_to(wire::AttemptPhase::ended)) ::kill(supervisor, SIGKILL);
+  const auto ended = os::wait(supervisor);
+  ::kill(*left, SIGKILL);  // where it was not
+  ASSERT_TRUE(os::wait(*left));
+  ASSERT_THAT(ended, gridctl::testing::IsOk());
+  EXPECT_EQ(ended->code, 0) << (ended->code == 3 ? "others may have its GPUs while it lives" : log());
+  EXPECT_EQ(phase(), wire::AttemptPhase::ended) << log();
+  EXPECT_FALSE(ledger.find({"controller"}, {"job"}, Epoch{1}).value());
 }
 
 }  // namespace

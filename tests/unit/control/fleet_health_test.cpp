@@ -57,13 +57,16 @@ class FleetHealth : public FleetTest {
     told.wall_ms = clock.wall().ms;
     told.under_way = under_way;
     if (with_report) told.report = report;
-    for (const wire::Frame& frame : std::exchange(line("ada").sent, {})) {
-      if (wire::request_name(frame.payload) == "health") line("ada").say(wire::FrameKind::reply, frame.stream, wire::encode(told));
+    answer_all("ada", told);
+  }
+  void answer_all(const std::string& name, const wire::HealthReply& told) {
+    for (const wire::Frame& frame : std::exchange(line(name).sent, {})) {
+      if (wire::request_name(frame.payload) == "health") line(name).say(wire::FrameKind::reply, frame.stream, wire::encode(told));
       if (wire::request_name(frame.payload) == "poll") {
         wire::PollReply polled;
         polled.host_time = clock.boot();
         polled.boot_id = "boot";
-        line("ada").say(wire::FrameKind::reply, frame.stream, wire::encode(polled));
+        line(name).say(wire::FrameKind::reply, frame.stream, wire::encode(polled));
       }
     }
   }
@@ -265,6 +268,31 @@ TEST_F(FleetHealth, ARefusalForRoomIsLookedInto) {
   fleet().refused_for_room({"ada"}, clock.boot() + 10s);
   tick();
   EXPECT_EQ(looks(), 1u);
+}
+
+TEST_F(FleetHealth, WhatAnAnswerTookIsNoDifferenceOfClocks) {
+  for (const char* other : {"bob", "carol"}) add(other);
+  ASSERT_TRUE(fleet().refresh());
+  begin();
+  const auto answers = [&](const std::string& name, WallTime written) {
+    wire::HealthReply told;
+    told.wall_ms = written.ms;
+    told.host_time = report.taken_at + 2s;
+    told.report = report;
+    answer_all(name, told);
+  };
+  const auto is_off = [&] { return host("ada").health.standing.noted.contains(" clock_off"); };
+  const WallTime asked = clock.wall();
+  clock.pass(9s);
+  for (const char* other : {"bob", "carol"}) answers(other, clock.wall());
+  answers("ada", asked);  // at once, and the way back took nine seconds
+  EXPECT_FALSE(is_off());
+  report.taken_at = report.gpus_at = report.taken_at + 1min;
+  tick(1min);
+  const WallTime again = clock.wall();
+  clock.pass(9s);
+  answers("ada", {again.ms - 9000});
+  EXPECT_TRUE(is_off()) << "it lies nine seconds beyond that";
 }
 
 TEST_F(FleetHealth, BelievesAClockOnlyAgainstOthers) {

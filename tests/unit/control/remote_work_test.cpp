@@ -115,6 +115,28 @@ TEST_F(RemoteWorkTest, SaysThatADamagedOneIsNotCopiedAndBlamesNoPlace) {
   EXPECT_EQ(registry.remote("nas")->trouble, "");
 }
 
+TEST_F(RemoteWorkTest, WhatWasRemovedHereWhileItWasReadIsNotDamaged) {
+  const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
+  std::optional<registry::Checkpoint> two;
+  memory["nas"].open = [&](const RemoteAccess& access, AgentNetwork& where, os::Clock& now) {
+    if (!two) {
+      for (const auto& pack : fs::directory_iterator(paths.chunk_store() / "packs")) {
+        std::string text = slurp(pack.path());
+        text[1000] ^= 1;
+        write(pack.path(), text);
+      }
+      two = save_checkpoint({{"a", noise(5000, 2)}});
+      EXPECT_THAT(registry.remove_checkpoint(id, one.seq), IsOk());
+    }
+    return open_marked_remote(access, where, now);
+  };
+  EXPECT_EQ(round().copied, 1u);
+  EXPECT_THAT(history("copy_refused"), IsEmpty());
+  EXPECT_THAT(copies_of(*two), ElementsAre("nas"));
+  EXPECT_THAT(memory["nas"].hopeless, IsEmpty());
+  EXPECT_EQ(registry.remote("nas")->trouble, "");
+}
+
 TEST_F(RemoteWorkTest, KeepsOutOfAPlaceThatAnotherStateDirectoryHasTakenOver) {
   save_checkpoint({{"a", "first"}});
   const auto remote = store::open_dir_remote(there / "nas", "");

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "store/tree.hpp"
+#include "support/disk_calls.hpp"
 #include "unit/store/fixtures.hpp"
 
 namespace gridctl::store {
@@ -48,6 +49,17 @@ TEST(ChunkStore, GivesBackWhatWasPutBeforeAndAfterSealAndReopen) {
   EXPECT_TRUE(*store.has(small_id));
   EXPECT_EQ(as_text(*store.get(big_id)), big);
   EXPECT_EQ(store.get(digest_of("absent")).error().code, Code::not_found);
+}
+
+TEST(ChunkStore, WhatIsSealedIsOnTheDiskUnderItsName) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  put(store, "small");
+  const gridctl::testing::DiskRecord disk(dir / "s");
+  ASSERT_TRUE(store.seal());
+  const std::vector<os::Path> packs = packs_of(dir / "s");
+  ASSERT_THAT(packs, SizeIs(1));
+  EXPECT_GT(disk.durable(packs.front()), 0u) << "a power cut takes it\n" << disk.text();
 }
 
 TEST(ChunkStore, ShowsOtherInstancesOnlyWhatIsSealed) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of jobs that wait: what others use up for them, and deadlines that pass between two looks.
+#include "control/concerns/table.hpp"
+#include "followed_jobs.hpp"
+#include "new_polls.hpp"
+#include "scripted_freight.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using namespace std::chrono_literals;
+using gridctl::testing::IsOk;
+
+// Two hosts of eight cores that answer.
+class LimitsConcernTest : public testing::FollowedJobs, JobListener {
+ protected:
+  LimitsConcernTest() {
+    for (const char* name : {"ada", "bob"}) {
+      add(name);
+      registry::Provider provider = row(name);
+      provider.inventory.edit().cpus = 8;
+      provider.inventory.edit().memory_bytes = 32ull << 30;
+      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
+      provider.inventory.edit().machine_id = name;
+      provider.inventory.edit().boot_id = "boot";
+      EXPECT_THAT(registry.update_provider(provider), IsOk());
+    }
+    EXPECT_TRUE(fleet().refresh());
+    tick();
+    tick();
+    for (const char* name : {"ada", "bob"})
+      if (polls.came(line(name))) answer(name, std::vector<wire::HeldShare>{});
+    book.listen(*this);
+  }
+  void changed(const TrackedJob& job, const job::State& before) override { limits->changed(job, before); }
+  void forgotten(const JobId& id) override { limits->forgotten(id); }
+  void looks(Duration later = {}) {
+    clock.pass(later);
+    limits->tick(clock.boot());
+  }
+  // A host tells of a job that runs there: from then on what it uses is counted.
+  void is_heard(const std::string& id, const std::string& where) {
+    wire::AttemptStatus status;
+    status.job = {id};
+    status.epoch = job(id).state().epoch;
+    status.phase = wire::AttemptPhase::running;
+    wire::PollReply reply;
+    reply.attempts = {status};
+    static_cast<FleetListener&>(attempts).polled(host(where), reply);
+  }
+
+  testing::NewPolls polls;
+  testing::ScriptedFreight bulk;
+  World world{clock, run, net, registry, bulk, folders};
+  Placement placement{world, book, fleet()};
+  Attempts attempts{world, book, fleet(), placement};
+  Mover mover{world, book, fleet(), attempts, placement};
+  const Controls controls{world, fleet(), book, attempts, placement, mover};
+  std::unique_ptr<Concern> limits = make_limits(controls), deadlines = make_deadlines(controls);
+};
+
+TEST_F(LimitsConcernTest, ALeaderThatWaitsPaysForItsTwins) {
+  submit("leader", [](job::Spec& spec) {
+    spec.twins = 2;
+    spec.budget_total = 1;
+  });
+  submit("leaderr2", [](job::Spec& spec) { spec.twin_of = {"leader"}; });
+  place("leaderr2", "bob", 6);
+  is_heard("leaderr2", "bob");
+  looks();
+  looks(8min);
+  EXPECT_EQ(job("leader").state().limit, "") << "0.80 of 1.00 USD";
+  looks(2min);
+  EXPECT_EQ(job("leader").state().limit, "budget");
+}
+
+TEST_F(LimitsConcernTest, ADeadlineThatPassesBetweenTwoLooksEndsWhatWaits) {
+  submit("hard", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
+  submit("soft", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, false}; });
+  looks();
+  looks(59min);
+  EXPECT_EQ(job("hard").state().limit, "");
+  EXPECT_FALSE(job("soft").state().late);
+  looks(1min);
+  EXPECT_EQ(job("hard").state().limit, job::k_for_deadline);
+  EXPECT_TRUE(job("soft").state().late);
+}
+
+// The job was asked to save before it leaves; what is saved after its deadline is no reason to go any more.
+TEST_F(LimitsConcernTest, NobodyMovesForADeadlineThatHasPassed) {
+  submit("due", [](job::Spec& spec) {
+    spec.resources.cpus = 1;
+    spec.deadline = job::Deadline{{}, 1h, false};
+  });
+  place("due", "ada", 0);
+  clock.pass(1h - 1ms);
+  const std::optional<MoveWish> wish = deadlines->still_wished(job("due"));
+  ASSERT_TRUE(wish);
+  EXPECT_EQ(wish->elsewhere->placement->host, HostName{"bob"});
+  clock.pass(1ms);
+  EXPECT_FALSE(deadlines->still_wished(job("due")));
+}
+
+}  // namespace
+}  // namespace gridctl::control

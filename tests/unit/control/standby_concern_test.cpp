@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// A standby is a help for a job that runs: nothing of it is left on a host once the job has ended.
+#include "control/concerns/table.hpp"
+#include "followed_jobs.hpp"
+#include "new_polls.hpp"
+#include "scripted_freight.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using namespace std::chrono_literals;
+using gridctl::testing::IsOk;
+
+// A job that runs on ada and has saved once; bob could take it.
+class StandbyConcernTest : public testing::FollowedJobs, JobListener {
+ protected:
+  StandbyConcernTest() {
+    for (const char* name : {"ada", "bob"}) {
+      add(name);
+      registry::Provider provider = row(name);
+      provider.inventory.edit().cpus = 8;
+      provider.inventory.edit().memory_bytes = 32ull << 30;
+      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
+      provider.inventory.edit().machine_id = name;
+      provider.inventory.edit().boot_id = "boot";
+      EXPECT_THAT(registry.update_provider(provider), IsOk());
+    }
+    EXPECT_TRUE(fleet().refresh());
+    tick();
+    tick();
+    for (const char* name : {"ada", "bob"})
+      if (polls.came(line(name))) answer(name, std::vector<wire::HeldShare>{});
+    wire::PrepareReply prepared;
+    prepared.boot_id = "boot";
+    bulk.script.answers("prepare", wire::encode(prepared));
+    bulk.script.answers("start", wire::encode(wire::StartReply{}));
+    for (const char* name : {"stop", "clean", "standby"}) bulk.script.answers(name);
+    book.listen(*this);
+    submit("warm", [](job::Spec& spec) {
+      spec.resources.cpus = 1;
+      spec.checkpoint.standby = true;
+    });
+    place("warm", "ada", 0, false);
+    run.settle();
+    start("warm");
+    run.settle();
+    save(1);
+    bulk.script.asked.clear();
+    bulk.reached.clear();
+  }
+  void changed(const TrackedJob& job, const job::State& before) override { concern->changed(job, before); }
+  void forgotten(const JobId& id) override { concern->forgotten(id); }
+
+  void save(std::uint64_t number) {
+    registry::Checkpoint saved;
+    saved.job = {"warm"};
+    saved.epoch = job("warm").state().epoch;
+    saved.attempt = job("warm").state().attempt()->number;
+    saved.root = testing::tree(static_cast<int>(number));
+    saved.created_at = clock.wall();
+    saved.host_number = number;
+    const auto committed = registry.commit_checkpoint(saved);
+    ASSERT_THAT(committed, IsOk());
+    book.take({"warm"}, committed->step);
+  }
+  void succeeds() {
+    const Epoch epoch = job("warm").state().epoch;
+    end("warm", {job::EndKind::exited, 0, 0, "", 0});
+    book.apply({"warm"}, job::Collected{epoch, ""});
+    ASSERT_EQ(job("warm").state().visible(), job::JobState::succeeded);
+  }
+  void looks() { concern->tick(clock.boot()); }
+  // Tells what hosts were asked about standbys since the last time, each by the newest request: "keep", "forget".
+  std::vector<std::string> standbys() {
+    std::vector<std::string> found;
+    for (const std::string& name : std::exchange(bulk.script.asked, {})) {
+      if (name != "standby") continue;
+      const auto request = wire::parse_standby(bulk.script.payloads[name]);
+      EXPECT_THAT(request, IsOk());
+      EXPECT_EQ(request->job, JobId{"warm"});
+      found.emplace_back(request->root ? "keep" : "forget");
+    }
+    return found;
+  }
+
+  testing::NewPolls polls;
+  testing::ScriptedFreight bulk;
+  World world{clock, run, net, registry, bulk, folders};
+  Placement placement{world, book, fleet()};
+  Attempts attempts{world, book, fleet(), placement};
+  Mover mover{world, book, fleet(), attempts, placement};
+  std::unique_ptr<Concern> concern = make_standby_concern({world, fleet(), book, attempts, placement, mover});
+};
+
+TEST_F(StandbyConcernTest, IsForgottenWhereItLiesWhenTheJobEnds) {
+  looks();
+  run.settle();
+  EXPECT_THAT(standbys(), ::testing::ElementsAre("keep"));
+  succeeds();
+  run.settle();
+  EXPECT_THAT(standbys(), ::testing::ElementsAre("forget"));
+  EXPECT_EQ(bulk.reached.front(), "bob");
+}
+
+TEST_F(StandbyConcernTest, ThatBecomesReadyAfterTheJobsEndIsForgottenToo) {
+  bulk.fails_reaching = [this](const HostReach& host) -> std::optional<Error> {
+    if (host.provider.name.value == "bob" && job("warm").in<job::Running>() != nullptr) succeeds();  // while it is copied
+    return std::nullopt;
+  };
+  looks();
+  run.settle();
+  EXPECT_THAT(bulk.script.asked, ::testing::Contains("standby").Times(2));
+  EXPECT_THAT(standbys(), ::testing::Contains("forget")) << "it was the last word";
+}
+
+}  // namespace
+}  // namespace gridctl::control
