@@ -130,7 +130,9 @@ TEST_F(ReceiptExchange, CostsAndBudgetsAreWhatTheReceiptsSay) {
   EXPECT_NEAR(registry_->pasts({50'000})->at("job3").usd, 0.004, 1e-9);
   EXPECT_NEAR(registry_->spending("", {0}, {50'000})->usd, 0.012, 1e-9);
   EXPECT_NEAR(registry_->spending("", {8'000}, {50'000})->usd, 0.006, 1e-9) << "the share of this month";
-  for (const auto& one : *store_->receipts()) EXPECT_TRUE(one.agreed) << one.line;
+  const auto kept = store_->receipts();
+  ASSERT_THAT(kept, IsOk());
+  for (const auto& one : *kept) EXPECT_TRUE(one.agreed) << one.line;
 }
 
 // It was over before it began, or the power went before the first mark.
