@@ -143,34 +143,36 @@ void serve_gate(const os::Fd& listener, os::Clock& clock) {
   }
 }
 
-bool send_descriptor(int socket, int fd) {
+// A message of one byte with room for one descriptor.
+struct OneDescriptor {
+  OneDescriptor() {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+  }
+  OneDescriptor(const OneDescriptor&) = delete;
+  OneDescriptor& operator=(const OneDescriptor&) = delete;
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
+};
+
+bool send_descriptor(int socket, int fd) {
+  OneDescriptor carrier;
+  cmsghdr* head = CMSG_FIRSTHDR(&carrier.message);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+  return ::sendmsg(socket, &carrier.message, MSG_NOSIGNAL) == 1;
 }
 
 os::Fd take_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return {};
-  const cmsghdr* head = CMSG_FIRSTHDR(&message);
+  OneDescriptor carrier;
+  if (::recvmsg(socket, &carrier.message, MSG_CMSG_CLOEXEC) != 1) return {};
+  const cmsghdr* head = CMSG_FIRSTHDR(&carrier.message);
   if (head == nullptr || head->cmsg_type != SCM_RIGHTS) return {};
   int fd = -1;
   std::memcpy(&fd, CMSG_DATA(head), sizeof fd);

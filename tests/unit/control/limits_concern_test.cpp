@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of jobs that wait: what others use up for them, and deadlines that pass between two looks.
 #include "control/concerns/table.hpp"
-#include "followed_jobs.hpp"
-#include "new_polls.hpp"
 #include "scripted_freight.hpp"
+#include "two_hosts.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -12,24 +11,9 @@ using namespace std::chrono_literals;
 using gridctl::testing::IsOk;
 
 // Two hosts of eight cores that answer.
-class LimitsConcernTest : public testing::FollowedJobs, JobListener {
+class LimitsConcernTest : public testing::TwoHosts, JobListener {
  protected:
   LimitsConcernTest() {
-    for (const char* name : {"ada", "bob"}) {
-      add(name);
-      registry::Provider provider = row(name);
-      provider.inventory.edit().cpus = 8;
-      provider.inventory.edit().memory_bytes = 32ull << 30;
-      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
-      provider.inventory.edit().machine_id = name;
-      provider.inventory.edit().boot_id = "boot";
-      EXPECT_THAT(registry.update_provider(provider), IsOk());
-    }
-    EXPECT_TRUE(fleet().refresh());
-    tick();
-    tick();
-    for (const char* name : {"ada", "bob"})
-      if (polls.came(line(name))) answer(name, std::vector<wire::HeldShare>{});
     book.listen(*this);
   }
   void changed(const TrackedJob& job, const job::State& before) override { limits->changed(job, before); }
@@ -49,7 +33,6 @@ class LimitsConcernTest : public testing::FollowedJobs, JobListener {
     static_cast<FleetListener&>(attempts).polled(host(where), reply);
   }
 
-  testing::NewPolls polls;
   testing::ScriptedFreight bulk;
   World world{clock, run, net, registry, bulk, folders};
   Placement placement{world, book, fleet()};

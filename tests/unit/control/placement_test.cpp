@@ -4,9 +4,8 @@
 #include "control/follow/placement.hpp"
 
 #include "control/follow/mover.hpp"
-#include "followed_jobs.hpp"
-#include "new_polls.hpp"
 #include "scripted_freight.hpp"
+#include "two_hosts.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -21,7 +20,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 // Two hosts of eight cores that answer, and whoever shapes a question.
-class Places : public testing::FollowedJobs {
+class Places : public testing::TwoHosts {
  protected:
   struct Shaper : Concern {
     void shape(const TrackedJob&, Question& question) const override { question.held = held; }
@@ -31,27 +30,8 @@ class Places : public testing::FollowedJobs {
     std::optional<MoveWish> wish;
   };
   Places() {
-    for (const char* name : {"ada", "bob"}) {
-      add(name);
-      registry::Provider provider = row(name);
-      provider.host = provider.address = std::string("me@") + name;
-      provider.inventory.edit().cpus = 8;
-      provider.inventory.edit().memory_bytes = 32ull << 30;
-      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
-      provider.inventory.edit().machine_id = name;
-      provider.inventory.edit().boot_id = "boot";
-      EXPECT_THAT(registry.update_provider(provider), IsOk());
-    }
-    EXPECT_TRUE(fleet().refresh());
-    tick();
-    tick();
-    answer_polls();
     concerns.push_back(std::make_unique<Shaper>());
     placement.consult(concerns);
-  }
-  void answer_polls() {
-    for (const char* name : {"ada", "bob"})
-      if (polls.came(line(name))) answer(name, std::vector<wire::HeldShare>{});
   }
   Shaper& shaper() { return static_cast<Shaper&>(*concerns.front()); }
   const TrackedJob& wants(const std::string& id, const std::function<void(job::Spec&)>& shape = [](job::Spec&) {}) {
@@ -88,7 +68,6 @@ class Places : public testing::FollowedJobs {
   }
 
   testing::ScriptedFreight bulk;
-  testing::NewPolls polls;
   std::vector<std::unique_ptr<Concern>> concerns;
   World here{clock, run, net, registry, bulk, folders};
   Placement placement{here, book, fleet()};

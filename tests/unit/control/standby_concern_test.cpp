@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A standby is a help for a job that runs: nothing of it is left on a host once the job has ended.
 #include "control/concerns/table.hpp"
-#include "followed_jobs.hpp"
-#include "new_polls.hpp"
 #include "scripted_freight.hpp"
+#include "two_hosts.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -12,24 +11,9 @@ using namespace std::chrono_literals;
 using gridctl::testing::IsOk;
 
 // A job that runs on ada and has saved once; bob could take it.
-class StandbyConcernTest : public testing::FollowedJobs, JobListener {
+class StandbyConcernTest : public testing::TwoHosts, JobListener {
  protected:
   StandbyConcernTest() {
-    for (const char* name : {"ada", "bob"}) {
-      add(name);
-      registry::Provider provider = row(name);
-      provider.inventory.edit().cpus = 8;
-      provider.inventory.edit().memory_bytes = 32ull << 30;
-      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
-      provider.inventory.edit().machine_id = name;
-      provider.inventory.edit().boot_id = "boot";
-      EXPECT_THAT(registry.update_provider(provider), IsOk());
-    }
-    EXPECT_TRUE(fleet().refresh());
-    tick();
-    tick();
-    for (const char* name : {"ada", "bob"})
-      if (polls.came(line(name))) answer(name, std::vector<wire::HeldShare>{});
     wire::PrepareReply prepared;
     prepared.boot_id = "boot";
     bulk.script.answers("prepare", wire::encode(prepared));
@@ -83,7 +67,6 @@ class StandbyConcernTest : public testing::FollowedJobs, JobListener {
     return found;
   }
 
-  testing::NewPolls polls;
   testing::ScriptedFreight bulk;
   World world{clock, run, net, registry, bulk, folders};
   Placement placement{world, book, fleet()};
