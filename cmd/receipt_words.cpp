@@ -40,7 +40,7 @@ std::string csv_row(const lend::SignedReceipt& one) {
 
 Result<std::map<std::string, std::vector<std::string>>> read_exported(const std::string& file) {
   Result<std::string> text = file == "-" ? os::read_standard_input(k_exported_max) : os::read_file(file, k_exported_max);
-  if (!text) return make_error(Code::not_found, "cannot read " + file + ": " + text.error().message, "gridctl receipts export > FILE");
+  if (!text) return make_error(Code::not_found, text.error().message, "gridctl receipts export > FILE");
   std::map<std::string, std::vector<std::string>> chains;
   std::string chain;
   for (const std::string& line : split_lines(*text)) {

@@ -46,6 +46,10 @@ std::vector<std::string> explain(const TwinPlan& plan, const job::Spec& spec, co
     lines.push_back(kind + std::to_string(plan.placements.size() + 1) + " of " + std::to_string(plan.wanted) +
                     " would wait: " + plan.missing);
   const double all = price_of(plan), one = plan.placements.front().price_per_hour;
+  if (plan.placements.size() == 1) {
+    lines.push_back("1 " + kind + "costs " + price_text(all));
+    return lines;
+  }
   std::string text = std::to_string(plan.placements.size()) +
                      (spec.service ? " replicas cost " : " twins at once cost ") + price_text(all) + " together";
   if (one > 0) text += formatted(", %.1f times what one costs", all / one);
