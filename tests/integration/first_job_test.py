@@ -43,7 +43,7 @@ def shape(line):
     line = re.sub(r"\b(?=[a-z]*\d)[a-z0-9]{13}\b", "ID", line)
     line = re.sub(r"SHA256:\S+", "KEY", line)
     line = re.sub(r" \([a-z ]+: \d\S*\)$", "", line)  # told of a stage that took long
-    line = re.sub(r"\b(just now|\d+(\.\d+)?\s*(ms|s|m|h|ago)\b( ago)?)", "TIME", line)
+    line = re.sub(r"\b(just now|(\d+(\.\d+)?\s*(ms|s|m|h|d|ago))+\b( ago)?)", "TIME", line)
     return re.sub(r"\s+", " ", re.sub(r"\d+([.:]\d+)*", "N", line)).strip()
 
 
