@@ -8,8 +8,8 @@
 
 #include "base/result.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
 #include "sched/place.hpp"
+#include "sched/query/host_facts.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

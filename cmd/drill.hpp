@@ -9,8 +9,8 @@
 #include "base/result.hpp"
 #include "job/spec.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
 #include "sched/place.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::cmd {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::cmd {
 

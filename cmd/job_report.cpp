@@ -10,8 +10,8 @@
 #include "control/reach/version.hpp"
 #include "job/exactness.hpp"
 #include "os/files.hpp"
-#include "sched/catalogue.hpp"
-#include "sched/list_price.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/list_price.hpp"
 #include "ui/human.hpp"
 #include "ui/job_page.hpp"
 

@@ -17,7 +17,7 @@
 #include "cmd/provider_facts.hpp"
 #include "cmd/tolerance_view.hpp"
 #include "cmd/training_outcome.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "cmd/help.hpp"
-#include "sched/query_fields.hpp"
+#include "sched/query/query_fields.hpp"
 
 namespace gridctl::cmd {
 

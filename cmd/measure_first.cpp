@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::cmd {
 

@@ -10,10 +10,10 @@
 #include "cmd/provider_facts.hpp"
 #include "control/measure/network_record.hpp"
 #include "os/files.hpp"
+#include "sched/catalogue/list_price.hpp"
 #include "sched/fabric.hpp"
-#include "sched/list_price.hpp"
-#include "sched/query.hpp"
-#include "sched/reliability.hpp"
+#include "sched/query/query.hpp"
+#include "sched/standing/reliability.hpp"
 #include "ui/human.hpp"
 
 namespace gridctl::cmd {

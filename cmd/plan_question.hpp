@@ -9,7 +9,7 @@
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
 #include "plan/search.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::cmd {
 

@@ -7,7 +7,7 @@
 #include "control/fleet/reliability.hpp"
 #include "control/fleet/rescan.hpp"
 #include "control/measure/bench.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 #include "ui/json.hpp"
 #include "ui/provider_view.hpp"
 

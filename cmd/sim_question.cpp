@@ -12,7 +12,7 @@
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/tuning.hpp"
 #include "forecast/hosts_file.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 #include "ui/reliability.hpp"
 
 namespace gridctl::cmd {

@@ -12,7 +12,7 @@
 #include "cmd/plan_question.hpp"
 #include "cmd/training_outcome.hpp"
 #include "plan/search.hpp"
-#include "sched/gpu_match.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 #include "ui/human.hpp"
 
 namespace gridctl::cmd {

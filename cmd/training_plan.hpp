@@ -10,7 +10,7 @@
 #include "job/spec.hpp"
 #include "plan/outcome.hpp"
 #include "registry/hosts.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::cmd {
 

@@ -6,10 +6,10 @@
 
 #include "base/text.hpp"
 #include "plan/device.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_match.hpp"
+#include "sched/geo/region_words.hpp"
 #include "sched/ranks.hpp"
-#include "sched/gpu_match.hpp"
-#include "sched/region_words.hpp"
 
 namespace gridctl::cmd {
 

@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "job/spec.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::cmd {
 

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::config {
 

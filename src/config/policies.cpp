@@ -6,7 +6,7 @@
 #include "base/metrics.hpp"
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
-#include "sched/query.hpp"
+#include "sched/query/query.hpp"
 
 namespace gridctl::config {
 

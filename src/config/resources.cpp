@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "config/instance_types.hpp"
 #include "config/job_parts.hpp"
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::config {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "config/fields.hpp"
-#include "sched/catalogue.hpp"
-#include "sched/gpu_spec.hpp"
-#include "sched/reliability.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::forecast {
 

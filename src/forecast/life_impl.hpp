@@ -9,7 +9,7 @@
 #include "forecast/progress.hpp"
 #include "job/failure_detector.hpp"
 #include "sched/interval.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::forecast {
 

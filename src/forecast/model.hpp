@@ -10,7 +10,7 @@
 #include "base/time.hpp"
 #include "forecast/trace.hpp"
 #include "job/spec.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::forecast {
 

@@ -5,7 +5,7 @@
 
 #include "forecast/life.hpp"
 #include "sched/coupling.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::forecast {
 

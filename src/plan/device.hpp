@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "plan/parallelism.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace gridctl::plan {
 

@@ -12,11 +12,11 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 #include "sched/deadline.hpp"
 #include "sched/fabric.hpp"
-#include "sched/gpu_match.hpp"
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::sched {
 

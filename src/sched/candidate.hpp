@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 #include "sched/place.hpp"
-#include "sched/query.hpp"
+#include "sched/query/query.hpp"
 
 namespace gridctl::sched {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 #include "sched/interval.hpp"
-#include "sched/query_fields.hpp"
-#include "sched/reliability.hpp"
+#include "sched/query/query_fields.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::sched {
 

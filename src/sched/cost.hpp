@@ -13,7 +13,7 @@
 
 #include "base/inventory.hpp"
 #include "job/spec.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::sched {
 

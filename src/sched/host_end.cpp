@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::sched {
 

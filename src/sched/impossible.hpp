@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sched/coupling.hpp"
-#include "sched/host_facts.hpp"
 #include "sched/physics.hpp"
+#include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
 
 namespace gridctl::sched {

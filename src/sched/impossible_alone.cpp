@@ -5,8 +5,8 @@
 
 #include "base/text.hpp"
 #include "sched/backend.hpp"
-#include "sched/catalogue.hpp"
-#include "sched/gpu_match.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 #include "sched/impossible.hpp"
 #include "sched/physics.hpp"
 #include "sched/place.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "sched/gpu_match.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 #include "sched/impossible.hpp"
 #include "sched/physics.hpp"
 #include "sched/place.hpp"

@@ -5,9 +5,9 @@
 
 #include "base/formatted.hpp"
 #include "sched/candidate.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/list_price.hpp"
 #include "sched/impossible.hpp"
-#include "sched/list_price.hpp"
 #include "sched/physics.hpp"
 
 namespace gridctl::sched {

@@ -9,7 +9,7 @@
 
 #include "sched/backend.hpp"
 #include "sched/coupling.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
 
 namespace gridctl::sched {

@@ -13,7 +13,7 @@
 #include "job/spec.hpp"
 #include "job/state.hpp"
 #include "sched/cost.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::sched {
 

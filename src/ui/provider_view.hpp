@@ -11,8 +11,8 @@
 
 #include "registry/hosts.hpp"
 #include "registry/records.hpp"
-#include "sched/reliability.hpp"
-#include "sched/standing.hpp"
+#include "sched/standing/reliability.hpp"
+#include "sched/standing/standing.hpp"
 #include "ui/style.hpp"
 
 namespace gridctl::ui {

@@ -2,7 +2,7 @@
 #include "ui/reliability.hpp"
 
 #include "base/formatted.hpp"
-#include "sched/verdict.hpp"
+#include "sched/standing/verdict.hpp"
 
 namespace gridctl::ui {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "registry/records.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::ui {
 

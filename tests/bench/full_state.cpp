@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "os/random.hpp"
 #include "registry/registry.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace {
 using namespace gridctl;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::sched {

@@ -9,9 +9,9 @@
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
 #include "probe/health_packages.hpp"
-#include "sched/gpu_spec.hpp"
-#include "sched/query.hpp"
-#include "sched/standing.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
+#include "sched/query/query.hpp"
+#include "sched/standing/standing.hpp"
 
 namespace gridctl {
 

@@ -38,7 +38,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
 # Tables of data, drivers of hardware that is not here, and what only a person on a terminal sees.
-LEFT_OUT = re.compile(r"src/(gpubench/|ui/|probe/data|sched/data)|_windows|embedded_")
+LEFT_OUT = re.compile(r"src/(gpubench/|ui/|probe/data|sched/catalogue/data)|_windows|embedded_")
 COMPARISONS = {"<": ("less", ("less_equal", "greater_equal")), "<=": ("less_equal", ("less", "greater")),
                ">": ("greater", ("greater_equal", "less_equal")), ">=": ("greater_equal", ("greater", "less")),
                "==": ("equal", ("not_equal",)), "!=": ("not_equal", ("equal",))}

@@ -3,7 +3,7 @@
 
 #include "bag_truth.hpp"
 #include "control/serve/roll.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 #include "service_truth.hpp"
 #include "truth.hpp"
 

@@ -40,19 +40,25 @@ std::vector<Row> rows_of_the_map() {
 const std::map<std::string, Rooms>& layers() {
   static const std::map<std::string, Rooms> table = [] {
     std::map<std::string, Rooms> all;
-    Rooms below, of_control;  // tiers 0 to 3; what the next room of control may include
+    Rooms below, family;  // tiers 0 to 3; what the next room of the same family may include
     for (const Row& row : rows_of_the_map()) {
       Rooms allowed;
-      if (row.may_include.starts_with("tiers 0")) allowed = of_control = below;
-      else if (row.may_include.empty()) allowed = of_control;
+      if (row.may_include.starts_with("tiers 0")) allowed = below;
+      else if (row.may_include.empty()) allowed = family;
       else if (row.may_include == "everything")
         for (const auto& [room, may] : all) allowed.insert(room);
       else if (row.may_include != "–")
-        for (const std::string& name : split(row.may_include, ',')) allowed.insert(std::string(trim(name)));
+        for (const std::string& name : split(row.may_include, ',')) {
+          const std::string named(trim(name));
+          allowed.insert(named);
+          for (const auto& [room, may] : all)
+            if (room.starts_with(named + "/")) allowed.insert(room);
+        }
+      family = allowed;
       for (const std::string& room : row.rooms) {
         all[room] = allowed;
+        family.insert(room);
         if (row.tier <= 3) below.insert(room);
-        if (room.starts_with("control/")) of_control.insert(room);
       }
     }
     return all;

@@ -51,7 +51,7 @@ int line_of(std::string_view text, std::size_t offset) {
 
 std::string room_of(std::string_view path) {
   const std::vector<std::string> parts = split(path, '/');
-  if (parts.size() >= 4 && parts[0] == "src" && parts[1] == "control") return parts[1] + "/" + parts[2];
+  if (parts.size() >= 4 && parts[0] == "src" && (parts[1] == "control" || parts[1] == "sched")) return parts[1] + "/" + parts[2];
   if (parts.size() >= 3 && parts[0] == "src") return parts[1];
   return parts.size() >= 2 && parts[0] == "cmd" ? "cmd" : "";
 }

@@ -3,7 +3,7 @@
 #include "control/concerns/table.hpp"
 #include "control/follow/tuning.hpp"
 #include "sched/host_end.hpp"
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::control {
 

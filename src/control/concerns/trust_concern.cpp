@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "control/concerns/table.hpp"
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::control {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::control {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 #include "store/dir_remote.hpp"
 #include "store/remote.hpp"
 #include "transfer/host_remote.hpp"

@@ -9,8 +9,8 @@
 #include "base/ids.hpp"
 #include "job/state.hpp"
 #include "registry/records.hpp"
-#include "sched/host_facts.hpp"
 #include "sched/place.hpp"
+#include "sched/query/host_facts.hpp"
 #include "wire/held.hpp"
 
 namespace gridctl::control {

@@ -13,8 +13,8 @@
 #include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
-#include "sched/standing.hpp"
+#include "sched/query/host_facts.hpp"
+#include "sched/standing/standing.hpp"
 #include "wire/frame.hpp"
 #include "wire/health.hpp"
 

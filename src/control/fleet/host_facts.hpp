@@ -8,7 +8,7 @@
 
 #include "job/state.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
 
 namespace gridctl::control {

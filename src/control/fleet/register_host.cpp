@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "control/reach/request.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {

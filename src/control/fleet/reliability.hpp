@@ -18,8 +18,8 @@
 #include "job/state.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
-#include "sched/reliability.hpp"
+#include "sched/query/host_facts.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::control {
 

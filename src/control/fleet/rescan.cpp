@@ -9,9 +9,9 @@
 
 #include "base/host_words.hpp"
 #include "base/text.hpp"
-#include "sched/catalogue.hpp"
-#include "sched/gpu_match.hpp"
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_match.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::control {
 

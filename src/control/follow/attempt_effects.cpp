@@ -7,8 +7,8 @@
 #include "control/reach/pace.hpp"
 #include "job/going_back.hpp"
 #include "os/log.hpp"
+#include "sched/geo/residency.hpp"
 #include "sched/interval.hpp"
-#include "sched/residency.hpp"
 
 namespace gridctl::control {
 

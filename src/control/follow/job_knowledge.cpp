@@ -7,7 +7,7 @@
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/progress.hpp"
 #include "control/follow/tuning.hpp"
-#include "sched/query.hpp"
+#include "sched/query/query.hpp"
 
 namespace gridctl::control {
 

@@ -6,7 +6,7 @@
 
 #include "control/reach/host_access.hpp"
 #include "registry/job_records.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 #include "wire/pause.hpp"
 
 namespace gridctl::control {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "registry/records.hpp"
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::control {
 

@@ -16,8 +16,8 @@
 #include "os/clock.hpp"
 #include "probe/bench_challenge.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
-#include "sched/verdict.hpp"
+#include "sched/query/host_facts.hpp"
+#include "sched/standing/verdict.hpp"
 #include "wire/bench.hpp"
 #include "wire/frame.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "control/reach/paths.hpp"
-#include "sched/country.hpp"
+#include "sched/geo/country.hpp"
 
 namespace gridctl::control {
 

@@ -14,8 +14,8 @@
 #include "control/reach/link_meter.hpp"
 #include "probe/netperf.hpp"
 #include "registry/registry.hpp"
-#include "sched/host_facts.hpp"
 #include "sched/link_schedule.hpp"
+#include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
 
 namespace gridctl::control {

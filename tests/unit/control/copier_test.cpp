@@ -7,8 +7,8 @@
 #include "control/copies/housekeeping.hpp"
 #include "control/copies/remote_work.hpp"
 #include "hand_world.hpp"
-#include "sched/residency.hpp"
 #include "remotes_fixture.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::control {
 namespace {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "grid.hpp"
-#include "sched/gpu_spec.hpp"
-#include "sched/reliability.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::forecast {
 namespace {

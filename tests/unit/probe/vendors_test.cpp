@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "probe/pci.hpp"
 #include "probe/vendor.hpp"
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace gridctl::probe {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "sched/host_facts.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::sched {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 #include <gtest/gtest.h>
 

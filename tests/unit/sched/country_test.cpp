@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/country.hpp"
+#include "sched/geo/country.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "sched/country_table.hpp"
+#include "sched/geo/country_table.hpp"
 
 namespace gridctl::sched {
 namespace {

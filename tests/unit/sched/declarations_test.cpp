@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "a_host.hpp"
 #include "base/inventory.hpp"
 #include "base/text.hpp"
 #include "sched/place.hpp"
-#include "sched/verdict.hpp"
-#include "a_host.hpp"
+#include "sched/standing/verdict.hpp"
 
 namespace gridctl::sched {
 namespace {

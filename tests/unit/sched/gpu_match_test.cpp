@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/gpu_match.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "sched/gpu_spec.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::sched {
 namespace {

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sched/catalogue.hpp"
-#include "sched/gpu_spec.hpp"
-#include "sched/list_price.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
+#include "sched/catalogue/list_price.hpp"
 
 namespace gridctl::sched {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/query.hpp"
+#include "sched/query/query.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

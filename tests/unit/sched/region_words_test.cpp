@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/region_words.hpp"
+#include "sched/geo/region_words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sched/gamma.hpp"
+#include "sched/standing/gamma.hpp"
 
 namespace gridctl::sched {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace gridctl::sched {
 namespace {

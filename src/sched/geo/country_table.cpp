@@ -3,7 +3,7 @@
 // bounding boxes of Natural Earth's map subunits, 1:50 million (public domain; as packaged in country-bounding-boxes
 // 0.2.3), large ones cut into pieces, each widened by 42 km for what the map simplifies; islands it leaves out were
 // added by hand, and every city of the time zone database's zone.tab was checked to lie within its country.
-#include "sched/country_table.hpp"
+#include "sched/geo/country_table.hpp"
 
 namespace gridctl::sched {
 

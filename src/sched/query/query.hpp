@@ -19,7 +19,7 @@
 
 #include "base/result.hpp"
 #include "job/spec.hpp"
-#include "sched/query_fields.hpp"
+#include "sched/query/query_fields.hpp"
 
 namespace gridctl::sched {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace gridctl::sched {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/query.hpp"
+#include "sched/query/query.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "sched/gpu_match.hpp"
-#include "sched/host_facts.hpp"
-#include "sched/query_text.hpp"
+#include "sched/catalogue/gpu_match.hpp"
+#include "sched/query/host_facts.hpp"
+#include "sched/query/query_text.hpp"
 
 namespace gridctl::sched {
 

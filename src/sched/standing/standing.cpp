@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/standing.hpp"
+#include "sched/standing/standing.hpp"
 
 #include <algorithm>
 

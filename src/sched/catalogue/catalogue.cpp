@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "sched/catalogue_data.hpp"
+#include "sched/catalogue/catalogue_data.hpp"
 
 namespace gridctl::sched {
 

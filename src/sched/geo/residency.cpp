@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/residency.hpp"
+#include "sched/geo/residency.hpp"
 
 #include <algorithm>
 

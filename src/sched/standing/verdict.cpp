@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/verdict.hpp"
+#include "sched/standing/verdict.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/gpu_words.hpp"
+#include "sched/catalogue/gpu_words.hpp"
 
 #include <algorithm>
 

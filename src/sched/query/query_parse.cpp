@@ -9,9 +9,9 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/time.hpp"
-#include "sched/gpu_spec.hpp"
-#include "sched/query.hpp"
-#include "sched/query_text.hpp"
+#include "sched/catalogue/gpu_spec.hpp"
+#include "sched/query/query.hpp"
+#include "sched/query/query_text.hpp"
 
 namespace gridctl::sched {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/query_fields.hpp"
+#include "sched/query/query_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include "base/host_words.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "sched/query_text.hpp"
-#include "sched/reliability.hpp"
+#include "sched/query/query_text.hpp"
+#include "sched/standing/reliability.hpp"
 
 namespace gridctl::sched {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/country.hpp"
+#include "sched/geo/country.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "base/formatted.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
-#include "sched/country_table.hpp"
+#include "sched/geo/country_table.hpp"
 
 namespace gridctl::sched {
 

@@ -7,9 +7,9 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "sched/catalogue.hpp"
-#include "sched/gpu_match.hpp"
-#include "sched/gpu_words.hpp"
+#include "sched/catalogue/catalogue.hpp"
+#include "sched/catalogue/gpu_match.hpp"
+#include "sched/catalogue/gpu_words.hpp"
 
 namespace gridctl::sched {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/reliability.hpp"
+#include "sched/standing/reliability.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/formatted.hpp"
 #include "base/host_words.hpp"
-#include "sched/gamma.hpp"
+#include "sched/standing/gamma.hpp"
 
 namespace gridctl::sched {
 

@@ -13,7 +13,7 @@
 #include "base/inventory.hpp"
 #include "base/shared.hpp"
 #include "base/time.hpp"
-#include "sched/query_fields.hpp"
+#include "sched/query/query_fields.hpp"
 
 namespace gridctl::sched {
 

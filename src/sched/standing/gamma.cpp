@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/gamma.hpp"
+#include "sched/standing/gamma.hpp"
 
 #include <cmath>
 

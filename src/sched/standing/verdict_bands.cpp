@@ -2,7 +2,7 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "sched/verdict.hpp"
+#include "sched/standing/verdict.hpp"
 
 namespace gridctl::sched {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sched/catalogue.hpp"
+#include "sched/catalogue/catalogue.hpp"
 
 namespace gridctl::sched {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sched/standing.hpp"
+#include "sched/standing/standing.hpp"
 
 namespace gridctl::sched {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/record.hpp"
-#include "sched/standing.hpp"
+#include "sched/standing/standing.hpp"
 
 namespace gridctl::sched {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/gpu_match.hpp"
+#include "sched/catalogue/gpu_match.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "sched/gpu_words.hpp"
+#include "sched/catalogue/gpu_words.hpp"
 
 namespace gridctl::sched {
 

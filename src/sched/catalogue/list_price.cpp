@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/list_price.hpp"
+#include "sched/catalogue/list_price.hpp"
 
 namespace gridctl::sched {
 
