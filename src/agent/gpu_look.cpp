@@ -52,6 +52,7 @@ GpuLook look_at_gpus(const os::Path& folder, os::Clock& clock) {
   look.next = now + std::max<Duration>(k_use_every - std::chrono::seconds{1}, (now - asked) * k_tool_share);
   look.gpus.clear();
   for (auto& [uuid, use] : probe::read_nvidia_use(answer)) look.gpus.push_back({uuid, use});
+  for (auto& [uuid, use] : probe::kernel_gpu_use(probe::HostFiles{})) look.gpus.push_back({uuid, use});
   (void)os::write_file_atomically(file, write_record(look));  // at worst another connection asks, too
   return look;
 }

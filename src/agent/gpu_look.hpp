@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy the GPUs of this host are, as the vendor's tool told last. All connections of this user share one look, and the
+// How busy the GPUs of this host are, as nvidia-smi and the kernel told last. All connections of this user share one look, and the
 // tool is run by one of them at a time.
 #pragma once
 

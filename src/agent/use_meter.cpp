@@ -148,7 +148,7 @@ void UseMeter::Shared::measure(const std::vector<AttemptKey>& attempts) {
   for (const AttemptKey& key : attempts) {
     const auto lease = ledger.find(controller, key.job, key.epoch);
     if (!lease || !*lease || (*lease)->boot_id != os::boot_id() || !os::is_alive((*lease)->payload)) continue;
-    any_gpu = any_gpu || std::ranges::any_of((*lease)->gpus, [](const std::string& gpu) { return gpu.starts_with("GPU-"); });
+    any_gpu = any_gpu || !(*lease)->gpus.empty();
     leases.emplace(Key{key.job.value, key.epoch.value}, **lease);
   }
   std::map<Key, Measured> found;

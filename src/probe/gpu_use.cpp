@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "probe/drm_cards.hpp"
 #include "probe/tool_text.hpp"
 
 namespace gridctl::probe {
@@ -37,6 +38,25 @@ GpuUses read_nvidia_use(const ToolAnswer& answer) {
     use.memory_total = memory_size(cells[3], "MiB");
     use.temperature_c = small_figure(cells[4], k_degrees_max);
     uses.emplace_back(uuid, use);
+  }
+  return uses;
+}
+
+GpuUses kernel_gpu_use(const HostFiles& files) {
+  GpuUses uses;
+  for (const DrmCard& card : drm_cards(files, k_drm_amd)) {
+    GpuUse use;
+    use.percent = small_figure(files.read_line(card.path + "/gpu_busy_percent"), 100);
+    use.memory_bytes = files.read_number(card.path + "/mem_info_vram_used");
+    use.memory_total = files.read_number(card.path + "/mem_info_vram_total");
+    use.temperature_c = temperature(files, card);
+    if (const std::string unique = files.read_line(card.path + "/unique_id"); !unique.empty()) uses.emplace_back("GPU-" + unique, use);
+    uses.emplace_back(card.pci, use);
+  }
+  for (const DrmCard& card : drm_cards(files, k_drm_intel)) {
+    GpuUse use;
+    use.temperature_c = temperature(files, card);
+    if (use != GpuUse{}) uses.emplace_back(card.pci, use);
   }
   return uses;
 }

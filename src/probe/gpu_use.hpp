@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/use.hpp"
+#include "probe/host_files.hpp"
 #include "probe/tools.hpp"
 
 namespace gridctl::probe {
@@ -17,5 +18,8 @@ using GpuUses = std::vector<std::pair<std::string, GpuUse>>;
 [[nodiscard]] ToolCall nvidia_use_call();
 // Pure. Rows that cannot be read are left out, figures that the tool does not tell stay empty.
 [[nodiscard]] GpuUses read_nvidia_use(const ToolAnswer& answer);
+// Returns what the kernel's drivers tell of GPUs by AMD (load, memory, temperature) and Intel (temperature, and only newer
+// kernels), without any tool. An AMD GPU stands there by its unique id and by its PCI address: inventories have either.
+[[nodiscard]] GpuUses kernel_gpu_use(const HostFiles& files);
 
 }  // namespace gridctl::probe

@@ -8,6 +8,7 @@
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "probe/drm_cards.hpp"
 #include "probe/machine.hpp"
 #include "probe/tool_text.hpp"
 
@@ -23,35 +24,6 @@ constexpr std::size_t k_processes_max = 2000;      // looked at; a host with mor
 constexpr std::size_t k_files_max = 128;           // descriptors of one process looked at
 constexpr std::array<std::string_view, 6> k_gpu_tools{"nvidia-smi", "rocm-smi", "amd-smi",
                                                       "xpu-smi",    "rocminfo", "nvidia-debugdump"};
-
-// Value of "KEY=…" or "KEY:\t…" at the beginning of a line.
-std::string value_of(std::string_view text, std::string_view key) {
-  for (const std::string& line : split_lines(text))
-    if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
-  return {};
-}
-
-struct Card {
-  std::string path, pci;  // "/sys/class/drm/card0/device"
-};
-std::vector<Card> cards_of(const HostFiles& files, std::string_view vendor) {
-  std::vector<Card> cards;
-  for (const std::string& name : files.list("/sys/class/drm")) {
-    if (!name.starts_with("card") || name.find('-') != std::string::npos) continue;  // "card0-HDMI-A-1" is a socket
-    const std::string device = "/sys/class/drm/" + name + "/device";
-    if (files.read_line(device + "/vendor") != vendor) continue;
-    const std::string pci = pci_address(value_of(files.read(device + "/uevent").value_or(""), "PCI_SLOT_NAME="));
-    if (!pci.empty() && cards.size() < wire::k_health_gpus_max) cards.push_back({device, pci});
-  }
-  return cards;
-}
-
-std::optional<int> temperature(const HostFiles& files, const std::string& device) {
-  for (const std::string& name : files.list(device + "/hwmon"))
-    if (const auto milli = files.read_number(device + "/hwmon/" + name + "/temp1_input"); milli && *milli < 1'000'000)
-      return static_cast<int>(*milli / 1000);
-  return std::nullopt;
-}
 
 std::string process_name(const HostFiles& files, const std::string& pid) {
   return files.read_line("/proc/" + pid + "/comm").substr(0, 64);
@@ -102,12 +74,12 @@ std::optional<RasCount> parse_ras_count(std::string_view text) {
 
 std::vector<GpuHealth> amd_health(const HostFiles& files) {
   std::vector<GpuHealth> gpus;
-  for (const Card& card : cards_of(files, "0x1002")) {
+  for (const DrmCard& card : drm_cards(files, k_drm_amd)) {
     GpuHealth gpu;
     gpu.pci = card.pci;
     gpu.memory_total = files.read_number(card.path + "/mem_info_vram_total");
     gpu.memory_used = files.read_number(card.path + "/mem_info_vram_used");
-    gpu.temperature_c = temperature(files, card.path);
+    gpu.temperature_c = temperature(files, card);
     for (const std::string& name : files.list(card.path + "/ras")) {
       if (!name.ends_with("_err_count")) continue;
       const auto count = parse_ras_count(files.read(card.path + "/ras/" + name).value_or(""));
@@ -137,10 +109,10 @@ std::optional<DrmClient> parse_fdinfo(std::string_view text) {
 
 std::vector<GpuHealth> intel_health(const HostFiles& files) {
   std::vector<GpuHealth> gpus;
-  for (const Card& card : cards_of(files, "0x8086")) {
+  for (const DrmCard& card : drm_cards(files, k_drm_intel)) {
     GpuHealth gpu;
     gpu.pci = card.pci;
-    gpu.temperature_c = temperature(files, card.path);
+    gpu.temperature_c = temperature(files, card);
     gpus.push_back(std::move(gpu));
   }
   if (gpus.empty()) return gpus;

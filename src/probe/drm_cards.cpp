@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/drm_cards.hpp"
+
+#include "base/text.hpp"
+#include "probe/pci.hpp"
+#include "wire/health.hpp"
+
+namespace gridctl::probe {
+
+std::string value_of(std::string_view text, std::string_view key) {
+  for (const std::string& line : split_lines(text))
+    if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
+  return {};
+}
+
+std::vector<DrmCard> drm_cards(const HostFiles& files, std::string_view vendor) {
+  std::vector<DrmCard> cards;
+  for (const std::string& name : files.list("/sys/class/drm")) {
+    if (!name.starts_with("card") || name.find('-') != std::string::npos) continue;  // "card0-HDMI-A-1" is a socket
+    const std::string device = "/sys/class/drm/" + name + "/device";
+    if (files.read_line(device + "/vendor") != vendor) continue;
+    const std::string pci = pci_address(value_of(files.read(device + "/uevent").value_or(""), "PCI_SLOT_NAME="));
+    if (!pci.empty() && cards.size() < wire::k_health_gpus_max) cards.push_back({device, pci});
+  }
+  return cards;
+}
+
+std::optional<int> temperature(const HostFiles& files, const DrmCard& card) {
+  for (const std::string& name : files.list(card.path + "/hwmon"))
+    if (const auto milli = files.read_number(card.path + "/hwmon/" + name + "/temp1_input"); milli && *milli < 1'000'000)
+      return static_cast<int>(*milli / 1000);
+  return std::nullopt;
+}
+
+}  // namespace gridctl::probe
