@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::daemon_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,4 +33,4 @@ TEST(DaemonStatus, IsThatOfWhoHoldsTheLock) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::daemon_status_test

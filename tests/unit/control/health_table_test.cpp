@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::health_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -370,4 +370,4 @@ TEST(HostFacts, AreWhatWasRegistered) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::health_table_test

@@ -6,10 +6,11 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::user_settings_test {
 namespace {
 
 using namespace std::chrono_literals;
+using gridctl::testing::IsOk;
 
 class Variable {
  public:
@@ -23,7 +24,7 @@ class Variable {
 };
 
 TEST(UserSettings, HoldUntilTheyAreTakenBack) {
-  const testing::TempDir dir;
+  const gridctl::testing::TempDir dir;
   const Paths paths{dir.path()};
   EXPECT_EQ(health_period(*read_settings(paths)), 1min);
   ASSERT_THAT(change_setting(paths, "health.every", "10m"), IsOk());
@@ -58,7 +59,7 @@ TEST(UserSettings, TheEnvironmentWinsWhereItIsValid) {
 }
 
 TEST(UserSettings, RefusesWhatIsNoValue) {
-  const testing::TempDir dir;
+  const gridctl::testing::TempDir dir;
   const Paths paths{dir.path()};
   for (const auto& [key, value] : {std::pair{"health.every", "often"}, {"gpu.recheck", "-1h"}, {"notify.mail", "ada"}, {"notify.webhook", "chat"}}) {
     const auto refused = change_setting(paths, key, value);
@@ -73,4 +74,4 @@ TEST(UserSettings, RefusesWhatIsNoValue) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::user_settings_test

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace gridctl::probe {
+namespace gridctl::probe::gpu_use_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -37,4 +37,4 @@ TEST(GpuUse, PassesOverWhatIsNoRow) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::gpu_use_test

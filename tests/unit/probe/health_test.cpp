@@ -12,7 +12,7 @@
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::health_test {
 namespace {
 
 using wire::GpuHealth;
@@ -264,7 +264,7 @@ TEST_F(HealthTest, EachToolThatIsStuckIsToldOnce) {
          std::string(pid) + " (" + name + ") D 1 9 9 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 90000 0 0\n");
   std::vector<std::string> hung;
   for (const auto& tool : take_health(os::system_clock(), health_options()).hung) hung.push_back(tool.tool);
-  EXPECT_THAT(hung, testing::UnorderedElementsAre("nvidia-smi", "amd-smi"));
+  EXPECT_THAT(hung, ::testing::UnorderedElementsAre("nvidia-smi", "amd-smi"));
 }
 
 TEST_F(HealthTest, AToolThatGivesNoAnswerIsAHungDriverAndTheRestIsTold) {
@@ -390,4 +390,4 @@ TEST(NvidiaGpu, BelievesNoImpossibleHeat) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::health_test
