@@ -12,16 +12,142 @@ foreach(library libssh2 openssl sqlite3 libuv yaml-cpp)
 endforeach()
 
 add_executable(gridctl
-  budget.cpp checkpoint_diff.cpp checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_remote.cpp checkpoint_show.cpp checkpoint_verify.cpp
-  cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp config.cpp context.cpp deadline_view.cpp daemon_control.cpp daemon_run.cpp
-  doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp empty_directory.cpp exactness.cpp file_streams.cpp findings.cpp follow.cpp followed.cpp habit_words.cpp habits.cpp help.cpp help_topic.cpp host_words.cpp
-  init.cpp job_apply.cpp job_cancel.cpp job_changes.cpp job_cp.cpp job_drill.cpp job_events.cpp job_exec.cpp job_explain.cpp job_forward.cpp job_logs.cpp job_ls.cpp job_origin.cpp job_pause.cpp job_plan.cpp job_pull.cpp job_query.cpp job_report.cpp job_resume.cpp job_rerun.cpp job_rm.cpp job_show.cpp
-  job_submit.cpp job_watch.cpp service_apply.cpp service_gateway.cpp service_now.cpp service_show.cpp service_stop.cpp tolerance_view.cpp key_files.cpp key_show.cpp known_keys.cpp lend_join.cpp lend_owner.cpp lend_receipts.cpp lend_words.cpp log_lines.cpp log_printer.cpp log_reader.cpp manual.cpp manual_agents.cpp measure_first.cpp named_files.cpp manual_query.cpp manual_training.cpp manuals.cpp
-  outcome.cpp plan_estimate.cpp plan_islands.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
-  provider_drain.cpp provider_pause.cpp pausing.cpp provider_facts.cpp provider_invite.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp
-  provider_rescan.cpp provider_rm.cpp provider_set.cpp provider_show.cpp receipt_words.cpp receipts.cpp running_member.cpp session.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp
-  store_ls.cpp store_remotes.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp top.cpp training_outcome.cpp training_plan.cpp version.cpp when.cpp word_doubts.cpp
-  bag_append.cpp bag_files.cpp bag_log.cpp bag_options.cpp bag_output.cpp bag_pace.cpp bag_reader.cpp bag_view.cpp)
+  bag_append.cpp
+  bag_files.cpp
+  bag_log.cpp
+  bag_options.cpp
+  bag_output.cpp
+  bag_pace.cpp
+  bag_reader.cpp
+  bag_view.cpp
+  budget.cpp
+  checkpoint_diff.cpp
+  checkpoint_lookup.cpp
+  checkpoint_ls.cpp
+  checkpoint_marks.cpp
+  checkpoint_pull.cpp
+  checkpoint_push.cpp
+  checkpoint_remote.cpp
+  checkpoint_show.cpp
+  checkpoint_verify.cpp
+  cli.cpp
+  commands.cpp
+  complete.cpp
+  completion_scripts.cpp
+  completions.cpp
+  config.cpp
+  context.cpp
+  daemon_control.cpp
+  daemon_run.cpp
+  deadline_view.cpp
+  doctor.cpp
+  doctor_here.cpp
+  doctor_hosts.cpp
+  drill.cpp
+  empty_directory.cpp
+  exactness.cpp
+  file_streams.cpp
+  findings.cpp
+  follow.cpp
+  followed.cpp
+  habit_words.cpp
+  habits.cpp
+  help.cpp
+  help_topic.cpp
+  host_words.cpp
+  init.cpp
+  job_apply.cpp
+  job_cancel.cpp
+  job_changes.cpp
+  job_cp.cpp
+  job_drill.cpp
+  job_events.cpp
+  job_exec.cpp
+  job_explain.cpp
+  job_forward.cpp
+  job_logs.cpp
+  job_ls.cpp
+  job_origin.cpp
+  job_pause.cpp
+  job_plan.cpp
+  job_pull.cpp
+  job_query.cpp
+  job_report.cpp
+  job_rerun.cpp
+  job_resume.cpp
+  job_rm.cpp
+  job_show.cpp
+  job_submit.cpp
+  job_watch.cpp
+  key_files.cpp
+  key_show.cpp
+  known_keys.cpp
+  lend_join.cpp
+  lend_owner.cpp
+  lend_receipts.cpp
+  lend_words.cpp
+  log_lines.cpp
+  log_printer.cpp
+  log_reader.cpp
+  manual.cpp
+  manual_agents.cpp
+  manual_query.cpp
+  manual_training.cpp
+  manuals.cpp
+  measure_first.cpp
+  named_files.cpp
+  outcome.cpp
+  pausing.cpp
+  plan_estimate.cpp
+  plan_islands.cpp
+  plan_question.cpp
+  plan_report.cpp
+  plan_serve.cpp
+  plan_train.cpp
+  provider_bench.cpp
+  provider_check.cpp
+  provider_drain.cpp
+  provider_facts.cpp
+  provider_invite.cpp
+  provider_landmark.cpp
+  provider_links.cpp
+  provider_ls.cpp
+  provider_pause.cpp
+  provider_price.cpp
+  provider_register.cpp
+  provider_rescan.cpp
+  provider_rm.cpp
+  provider_set.cpp
+  provider_show.cpp
+  receipt_words.cpp
+  receipts.cpp
+  running_member.cpp
+  service_apply.cpp
+  service_gateway.cpp
+  service_now.cpp
+  service_show.cpp
+  service_stop.cpp
+  session.cpp
+  sim.cpp
+  sim_question.cpp
+  sim_report.cpp
+  ssh_names.cpp
+  store_add.cpp
+  store_check.cpp
+  store_ls.cpp
+  store_remotes.cpp
+  store_rm.cpp
+  store_sync.cpp
+  submission.cpp
+  template.cpp
+  template_files.cpp
+  tolerance_view.cpp
+  top.cpp
+  training_outcome.cpp
+  training_plan.cpp
+  version.cpp
+  when.cpp
+  word_doubts.cpp)
 # The files of cmd/templates/ become a table in the program.
 set(template_rows ${CMAKE_BINARY_DIR}/generated/template_rows.inc)
 file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmd/templates/*/*.yaml ${CMAKE_SOURCE_DIR}/cmd/templates/*/*.py

@@ -16,6 +16,7 @@ constexpr Example k_get_examples[] = {{"One setting", "gridctl config get notify
 constexpr Example k_set_examples[] = {
     {"Post to a chat when a job ends, and when a budget stops one", "gridctl config set notify.webhook https://chat.example/hook"},
     {"Notify of some events only", "gridctl config set notify.on failure,silence"},
+    {"Ask hosts for their health more often", "gridctl config set health.every 30s"},
     {"Show a message on this desktop", "gridctl config set notify.command 'notify-send \"$GRIDCTL_MESSAGE\"'"},
     {"Go back to the default", "gridctl config set notify.on ''"}};
 constexpr Positional k_get_positionals[] = {{"KEY"}};
@@ -27,9 +28,13 @@ Result<int> ls(Context& context, const Parsed&) {
   ui::Table table({{.title = "KEY"}, {.title = "VALUE", .shrinks = true}, {.title = "MEANING", .shrinks = true}});
   for (const control::SettingText& text : control::setting_texts()) {
     const auto found = settings.find(std::string(text.key));
-    const bool set = found != settings.end();
-    json.text_or_null(text.key, set ? found->second : "");
-    table.add({std::string(text.key), set ? found->second : text.fallback.empty() ? "-" : "(" + std::string(text.fallback) + ")",
+    const auto here = control::from_environment(text);
+    const std::string value = here.value_or(found == settings.end() ? "" : found->second);
+    json.text_or_null(text.key, value);
+    table.add({std::string(text.key),
+               here            ? value + " (" + std::string(text.variable) + ")"
+               : value.empty() ? text.fallback.empty() ? "-" : "(" + std::string(text.fallback) + ")"
+                               : value,
                std::string(text.help)});
   }
   return context.json ? context.print_line(json.text()) : context.print(table.render(context.columns_out(), context.out_style));
@@ -39,7 +44,7 @@ Result<int> get(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const control::SettingText* text, control::find_setting(parsed.positionals[0]));
   TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
   const auto found = settings.find(std::string(text->key));
-  const std::string value = found == settings.end() ? "" : found->second;
+  const std::string value = control::from_environment(*text).value_or(found == settings.end() ? "" : found->second);
   return context.print_line(context.json ? JsonObject().text_or_null(text->key, value).text() : value);
 }
 
@@ -54,7 +59,8 @@ const Command k_config_ls{.noun = "config",
                           .verb = "ls",
                           .summary = "list the settings",
                           .examples = config_commands::k_ls_examples,
-                          .description = "Lists the settings of the state directory. A default stands in parentheses.",
+                          .description = "Lists the settings of the state directory. A default stands in parentheses, and so does the environment variable that overrides a "
+                                         "setting: GRIDCTL_HEALTH_EVERY for health.every, GRIDCTL_RECHECK for gpu.recheck.",
                           .exit_codes = k_exits_state,
                           .run = config_commands::ls};
 const Command k_config_get{.noun = "config",
@@ -72,7 +78,7 @@ const Command k_config_set{
     .examples = config_commands::k_set_examples,
     .description =
         "Changes a setting of the state directory; an empty value restores the default. Changes hold at once, also for "
-        "a daemon that runs.\n\nNotifications (notify.*) go out when a job ends or fails, runs again after it was moved or "
+        "a daemon that runs, unless the setting says from when.\n\nNotifications (notify.*) go out when a job ends or fails, runs again after it was moved or "
         "restarted, is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. A "
         "receiver that is down is tried again for about 13 minutes; a try ends after 30 s and delays nothing else. Job "
         "files have notify rules of their own: gridctl-job(5).",

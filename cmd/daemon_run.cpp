@@ -25,7 +25,7 @@ const Command k_daemon_run{.noun = "daemon",
                            .description =
                                "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 if "
                                "another daemon uses the state directory.\n\nIt asks every host for its health once "
-                               "a minute. GRIDCTL_HEALTH_EVERY sets another period (\"30s\", \"5m\") or \"off\".",
+                               "a minute. The setting health.every changes that: gridctl config.",
                            .options = daemon_run::k_options,
                            .exit_codes = k_exits_state,
                            .run = daemon_run::run};

@@ -27,9 +27,9 @@ namespace gridctl::agent {
 
 namespace {
 
-constexpr Duration k_hello_wait = std::chrono::seconds{10};
-constexpr Duration k_call_wait = std::chrono::seconds{8};    // for a host that dials again after a cut, or a former call
-constexpr Duration k_look = std::chrono::milliseconds{100};  // for the socket of a host
+constexpr Duration k_relay_hello_wait = std::chrono::seconds{10};
+constexpr Duration k_relay_call_wait = std::chrono::seconds{8};    // for a host that dials again after a cut, or a former call
+constexpr Duration k_relay_look = std::chrono::milliseconds{100};  // for the socket of a host
 constexpr std::size_t k_line_max = 512;
 constexpr std::uint64_t k_keys_max = 4u << 20;  // bytes of authorized_keys
 constexpr mode_t k_others_write = S_IWGRP | S_IWOTH;
@@ -131,7 +131,7 @@ int pass(const Meeting& meeting, os::Fd other, int in, int out) {
 
 // The newest host that waits has the socket: one that is dead and has not noticed is passed over.
 int wait_as_host(const Meeting& meeting, os::Clock& clock) {
-  const std::optional<std::string> hello = next_line(clock.boot() + k_hello_wait, clock);
+  const std::optional<std::string> hello = next_line(clock.boot() + k_relay_hello_wait, clock);
   if (!hello) return 1;
   const std::vector<std::string> words = split(*hello, ' ');
   if (words.size() != 3 || words[0] != wire::k_relay_hello || words[1].size() != wire::k_claim_digits)
@@ -186,14 +186,14 @@ bool is_taken(const os::Fd& host, os::Clock& clock) {
 }
 
 int call(const Meeting& meeting, os::Clock& clock) {
-  const BootTime until = clock.boot() + k_call_wait;
+  const BootTime until = clock.boot() + k_relay_call_wait;
   while (clock.boot() < until) {
     Result<os::Fd> host = os::connect_local(meeting.socket());
     if (host && is_taken(*host, clock)) {
       say(wire::k_relay_connected);
       return pass(meeting, std::move(*host), STDIN_FILENO, STDOUT_FILENO);
     }
-    os::pause_for(k_look);
+    os::pause_for(k_relay_look);
   }
   const char* why = !os::exists(meeting.folder)  ? "removed"
                     : os::exists(meeting.claim()) ? "away"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace gridctl {
+namespace gridctl::hardening_test {
 namespace {
 
 class Program {
@@ -95,4 +95,4 @@ INSTANTIATE_TEST_SUITE_P(Programs, Hardening, ::testing::Values("gridctl", "grid
                          [](const auto& one) { return std::string(one.param) == "gridctl" ? "gridctl" : "agent"; });
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::hardening_test

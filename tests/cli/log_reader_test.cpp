@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::cmd {
+namespace gridctl::cmd::log_reader_test {
 namespace {
 
 using ::gridctl::testing::IsOk;
@@ -31,7 +31,7 @@ class FollowedLog : public ::testing::Test {
     return text;
   }
 
-  const testing::TempDir folder_;
+  const gridctl::testing::TempDir folder_;
   const control::Paths paths_{folder_.path()};
   const JobId job_{"abcdefghijk23"};
 };
@@ -89,4 +89,4 @@ TEST_F(FollowedLog, GivesALineThatIsLongerThanAPiece) {
 }
 
 }  // namespace
-}  // namespace gridctl::cmd
+}  // namespace gridctl::cmd::log_reader_test

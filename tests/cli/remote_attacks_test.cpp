@@ -10,7 +10,7 @@
 #include "os/process.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::cmd {
+namespace gridctl::cmd::remote_attacks_test {
 namespace {
 
 using namespace store::testing;
@@ -317,4 +317,4 @@ TEST_F(LyingRemote, OrAThiefOfTheKeyFileCannotChangeWhatItNotes) {
 }
 
 }  // namespace
-}  // namespace gridctl::cmd
+}  // namespace gridctl::cmd::remote_attacks_test

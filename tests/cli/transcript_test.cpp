@@ -14,7 +14,7 @@
 #include "os/process.hpp"
 #include "os/random.hpp"
 
-namespace gridctl::tests {
+namespace gridctl::tests::transcript_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ TEST(TranscriptText, LetsEllipsisStandForAnyLines) {
 }
 
 }  // namespace
-}  // namespace gridctl::tests
+}  // namespace gridctl::tests::transcript_test

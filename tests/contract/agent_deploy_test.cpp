@@ -11,10 +11,10 @@
 #include "os/clock.hpp"
 #include "support/ssh_server.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::agent_deploy_test {
 namespace {
 
-class AgentDeploy : public testing::TestWithParam<ssh::TransportKind> {
+class AgentDeploy : public ::testing::TestWithParam<ssh::TransportKind> {
  protected:
   void SetUp() override {
     const auto bytes = os::read_file(GRIDCTL_BINARY_DIR "/bin/gridctl-agent.stripped");
@@ -42,7 +42,7 @@ class AgentDeploy : public testing::TestWithParam<ssh::TransportKind> {
   std::string agent_, hash_, arch_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, AgentDeploy, testing::Values(ssh::TransportKind::libssh2, ssh::TransportKind::system),
+INSTANTIATE_TEST_SUITE_P(Both, AgentDeploy, ::testing::Values(ssh::TransportKind::libssh2, ssh::TransportKind::system),
                          [](const auto& with) { return std::string{ssh::transport_name(with.param)}; });
 
 TEST_P(AgentDeploy, PutsTheAgentThereOnceAndPollsIt) {
@@ -98,4 +98,4 @@ TEST_P(AgentDeploy, CarriesTheHeartbeatInTheLoopUntilTheServerDies) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::agent_deploy_test

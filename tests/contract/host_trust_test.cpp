@@ -7,10 +7,10 @@
 #include "ssh/user_trust.hpp"
 #include "support/ssh_server.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::host_trust_test {
 namespace {
 
-class HostTrust : public testing::Test {
+class HostTrust : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!os::exists("/usr/sbin/sshd") || !os::find_program("ssh-keygen")) GTEST_SKIP() << "there is no sshd";
@@ -82,4 +82,4 @@ TEST_F(HostTrust, ReachesAHostThatShowsOnlyACertificate) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::host_trust_test

@@ -16,7 +16,7 @@
 #include "support/loopback.hpp"
 #include "support/ssh_server.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::libssh2_load_test {
 namespace {
 
 using test::SshServer;
@@ -108,7 +108,7 @@ class SlowWay {
   std::thread thread_;
 };
 
-class Libssh2UnderLoad : public testing::Test {
+class Libssh2UnderLoad : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!os::exists("/usr/sbin/sshd")) GTEST_SKIP() << "there is no sshd";
@@ -223,4 +223,4 @@ TEST_F(Libssh2UnderLoad, EndsItsInputThoughTheSocketIsFull) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::libssh2_load_test

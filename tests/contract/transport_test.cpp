@@ -15,13 +15,13 @@
 #include "support/loopback.hpp"
 #include "support/ssh_server.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::transport_test {
 namespace {
 
 using test::ServerOptions;
 using test::SshServer;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr Duration k_patience = std::chrono::seconds{30};
 
@@ -79,7 +79,7 @@ std::string pattern(std::size_t size) {
   return text;
 }
 
-class Transport : public testing::TestWithParam<TransportKind> {
+class Transport : public ::testing::TestWithParam<TransportKind> {
  protected:
   void SetUp() override {
     if (!os::exists("/usr/sbin/sshd")) GTEST_SKIP() << "there is no sshd";
@@ -108,7 +108,7 @@ class Transport : public testing::TestWithParam<TransportKind> {
   std::unique_ptr<SshServer> server_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, Transport, testing::Values(TransportKind::libssh2, TransportKind::system),
+INSTANTIATE_TEST_SUITE_P(Both, Transport, ::testing::Values(TransportKind::libssh2, TransportKind::system),
                          [](const auto& with) { return std::string{transport_name(with.param)}; });
 
 TEST_P(Transport, EchoesWhatIsSentAndEndsWhenInputEnds) {
@@ -451,8 +451,8 @@ TEST_P(Transport, ScansBothKeysOfAServer) {
   const Target target = serve();
   const auto keys = scan_host_keys(target, in(k_patience), clock());
   ASSERT_TRUE(keys.has_value()) << keys.error().one_line();
-  EXPECT_THAT(*keys, testing::ElementsAre(server_->host_key("ed25519"), server_->host_key("ecdsa")));
+  EXPECT_THAT(*keys, ::testing::ElementsAre(server_->host_key("ed25519"), server_->host_key("ecdsa")));
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::transport_test

@@ -112,7 +112,7 @@ FUZZ_TARGET(ignore_rules) {
 
 // Whatever a path says, what is opened lies beneath.
 FUZZ_TARGET(paths) {
-  static const testing::TempDir folder;
+  static const gridctl::testing::TempDir folder;
   static const os::Path root = [] {
     std::filesystem::create_directories(folder / "a/b");
     std::filesystem::create_symlink("..", folder / "a/up");

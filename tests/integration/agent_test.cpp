@@ -26,7 +26,7 @@
 #include "transfer/push.hpp"
 #include "transfer/stream.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::agent_test {
 namespace {
 
 using agent::AttemptDir;
@@ -597,4 +597,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, ContainerTest, ::testing::Values(EngineKind::p
                          k_engine_of);
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::agent_test

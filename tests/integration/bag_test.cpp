@@ -16,7 +16,7 @@
 #include "support/temp_dir.hpp"
 #include "wire/bag.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::bag_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -224,4 +224,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Bag, ::testing::Values(EngineKind::process, En
                          k_engine_of);
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::bag_test

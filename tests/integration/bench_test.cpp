@@ -9,12 +9,12 @@
 #include "integration/agent_client.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::bench_test {
 namespace {
 
 using testing::AgentClient;
 using testing::AgentHost;
-using testing::TempDir;
+using gridctl::testing::TempDir;
 
 // Stands still while a size is tried that the host chose when it was held up: nothing can be told from the time it
 // took.
@@ -294,4 +294,4 @@ TEST_F(Bench, TheHostItselfIsMeasured) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::bench_test

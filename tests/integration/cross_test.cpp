@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::cross_test {
 namespace {
 
 constexpr const char* k_emulator = "qemu-aarch64-static";
@@ -56,4 +56,4 @@ TEST_F(ArmAgent, GreetsAndTakesInventory) {
 }
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::cross_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::race_test {
 namespace {
 
 using wire::EndReason;
@@ -62,4 +62,4 @@ TEST(AgentRace, GivesOneGpuToOneOfTwoControllersAThousandTimes) {
 }
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::race_test

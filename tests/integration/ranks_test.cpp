@@ -18,7 +18,7 @@
 #include "support/temp_dir.hpp"
 #include "wire/insight.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::ranks_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -329,4 +329,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Frameworks, ::testing::Values(EngineKind::proc
 INSTANTIATE_TEST_SUITE_P(Engines, Mpi, ::testing::Values(EngineKind::process), k_engine_of);
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::ranks_test

@@ -15,7 +15,7 @@
 #include "transfer/s3_credentials.hpp"
 #include "transfer/s3_sign.hpp"
 
-namespace gridctl::store::testing {
+namespace gridctl::store::testing::s3_test {
 namespace {
 
 using namespace gridctl::transfer;
@@ -184,4 +184,4 @@ TEST(S3Outage, LosesNothingThatWasAcknowledged) {
 }
 
 }  // namespace
-}  // namespace gridctl::store::testing
+}  // namespace gridctl::store::testing::s3_test

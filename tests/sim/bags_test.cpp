@@ -6,7 +6,7 @@
 #include "grid.hpp"
 #include "job/last_step.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::bags_test {
 namespace {
 
 Options bag_options(int hosts) {
@@ -193,4 +193,4 @@ TEST(Bags, EndAsFailedWithTheTasksThatFailed) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::bags_test

@@ -16,7 +16,7 @@
 #include "user.hpp"
 #include "world.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::closed_form_test {
 namespace {
 
 using Case = testing::CheckpointCase;
@@ -99,4 +99,4 @@ TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::closed_form_test

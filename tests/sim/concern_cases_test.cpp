@@ -6,7 +6,7 @@
 #include "grid.hpp"
 #include "registry/registry.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::concern_cases_test {
 namespace {
 
 using ::testing::AllOf;
@@ -395,4 +395,4 @@ TEST(Elastic, TellsWhatItWaitsFor) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::concern_cases_test

@@ -4,7 +4,7 @@
 
 #include "grid.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::concern_details_test {
 namespace {
 
 using ::testing::Contains;
@@ -402,4 +402,4 @@ TEST(Elastic, AGangThatSavesNothingDoesNotGrow) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::concern_details_test

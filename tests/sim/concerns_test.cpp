@@ -11,7 +11,7 @@
 #include "network.hpp"
 #include "truth.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::concerns_test {
 namespace {
 
 TEST(Limits, AJobThatHasUsedUpItsBudgetIsStoppedWithinIt) {
@@ -515,4 +515,4 @@ TEST(Gpus, AJobLeavesAGpuThatIsGoneAtOnce) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::concerns_test

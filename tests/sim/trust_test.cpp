@@ -9,7 +9,7 @@
 #include "user.hpp"
 #include "world.hpp"
 
-namespace gridctl::sim {
+namespace gridctl::sim::trust_test {
 namespace {
 
 constexpr Nanos k_patience = 60 * k_min;
@@ -73,4 +73,4 @@ TEST(RestoreFrom, AnyHostGoesOnWhereTheFileDoesNotForbidIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::sim
+}  // namespace gridctl::sim::trust_test

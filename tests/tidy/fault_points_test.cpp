@@ -11,7 +11,7 @@
 
 #include "support/fault_points.hpp"
 
-namespace gridctl::tidy {
+namespace gridctl::tidy::fault_points_test {
 namespace {
 
 struct Interface {
@@ -83,4 +83,4 @@ TEST(FaultPoints, HaveARowInContributing) {
 }
 
 }  // namespace
-}  // namespace gridctl::tidy
+}  // namespace gridctl::tidy::fault_points_test

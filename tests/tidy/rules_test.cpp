@@ -4,12 +4,27 @@
 
 #include <gmock/gmock.h>
 
-namespace gridctl::tidy {
+namespace gridctl::tidy::rules_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+TEST(Unnamed, NamesMeetOnlyWithinARoom) {
+  const Source one{"src/os/a.cpp", "namespace {\nconstexpr int k_wait = 1;\nstruct Row {\n};\nint f() { return 1; }\n}  // namespace\n"};
+  const auto with = [&one](const char* path, const char* text) { return check_unnamed({one, {path, text}}); };
+  EXPECT_THAT(with("src/os/b.cpp", "namespace {\nconstexpr Duration k_wait{2};\n}  // namespace\n"), SizeIs(1));
+  EXPECT_THAT(with("src/os/b.cpp", "namespace {\nstruct Row {\n};\n}  // namespace\n"), SizeIs(1));
+  EXPECT_THAT(with("src/ssh/b.cpp", "namespace {\nstruct Row {\n};\n}  // namespace\n"), IsEmpty());
+  EXPECT_THAT(with("src/os/b.cpp", "namespace {\nint f(int a) { return a; }\n}  // namespace\nstruct Row {\n};\n"), IsEmpty());
+}
+
+TEST(TestNamespace, IsNamedAsItsFile) {
+  EXPECT_THAT(check_test_namespace({"tests/unit/os/a_test.cpp", "namespace gridctl::os {\nTEST(A, B) {}\n}\n"}), SizeIs(1));
+  EXPECT_THAT(check_test_namespace({"tests/unit/os/a_test.cpp", "namespace gridctl::os::a_test {\nTEST(A, B) {}\n}\n"}), IsEmpty());
+  EXPECT_THAT(check_test_namespace({"tests/unit/os/tools.cpp", "namespace gridctl::os {\nint f() {}\n}\n"}), IsEmpty());
+}
 
 TEST(LayerRule, SeesAnIncludeUpwardsAndSideways) {
   EXPECT_THAT(check_layers({"src/os/a.cpp", "#include \"os/b.hpp\"\n#include \"wire/frame.hpp\"\n"}),
@@ -180,4 +195,4 @@ TEST(SourceText, BlanksCommentsAndLiteralsAndKeepsLines) {
 }
 
 }  // namespace
-}  // namespace gridctl::tidy
+}  // namespace gridctl::tidy::rules_test

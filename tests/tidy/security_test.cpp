@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-namespace gridctl::tidy {
+namespace gridctl::tidy::security_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST(Security, ThereIsAWordOnHowToReportFaults) {
 }
 
 }  // namespace
-}  // namespace gridctl::tidy
+}  // namespace gridctl::tidy::security_test

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "rules.hpp"
 
-namespace gridctl::tidy {
+namespace gridctl::tidy::tree_test {
 namespace {
 
 std::vector<Source> read_sources(const std::vector<std::string>& folders) {
@@ -60,6 +60,12 @@ TEST(Tree, LibrariesStayInTheirRooms) { expect_clean(product(), &check_third_par
 TEST(Tree, SystemHeadersStayInOsAndAgent) { expect_clean(product(), &check_system_calls); }
 
 TEST(Tree, HostsAreReachedByTheNetworkAlone) { expect_clean(product(), &check_ways); }
+
+TEST(Tree, NamesMeanOneThingInARoom) {
+  for (const std::string& finding : check_unnamed(product())) ADD_FAILURE() << finding;
+}
+
+TEST(Tree, FilesOfTestsHaveNamespaces) { expect_clean(read_sources({"tests/unit", "tests/tidy", "tests/cli"}), &check_test_namespace); }
 
 TEST(Tree, UsesNoBannedWords) { expect_clean(product(), &check_words); }
 
@@ -136,4 +142,4 @@ TEST(Tree, MostFunctionsAreFound) {
 }
 
 }  // namespace
-}  // namespace gridctl::tidy
+}  // namespace gridctl::tidy::tree_test

@@ -17,6 +17,7 @@
 #include "control/daemon/host_rescans.hpp"
 #include "control/daemon/notifier.hpp"
 #include "control/daemon/receipt_keeper.hpp"
+#include "control/daemon/user_settings.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/follow/use_book.hpp"
 #include "control/measure/network_watch.hpp"
@@ -118,7 +119,7 @@ namespace {
 class HostCare : public FleetListener {
  public:
   HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net,
-           ControllerId controller, LinkMeter& meter, Controller& jobs)
+           ControllerId controller, LinkMeter& meter, Controller& jobs, const UserSettings& settings)
       : clock_(clock),
         paths_{registry.directory()},
         net_(net),
@@ -127,7 +128,7 @@ class HostCare : public FleetListener {
         rescans_(run, clock, registry, net, fleet_),
         rechecks_(
             run, clock, registry, fleet_, jobs.book(), [this](const FleetHost& host) { return access(host); },
-            recheck_period()),
+            recheck_period(settings)),
         links_(
             loop, clock, registry, paths_, meter,
             [this](const HostName& name) -> std::optional<HostAccess> {
@@ -208,9 +209,10 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   JobFiles folders(paths);
   os::filter_log([&folders](std::string line) { return folders.masked_of_all(std::move(line)); });
   os::LoopExecutor run(loop);
-  Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
+  TRY_ASSIGN(const UserSettings settings, read_settings(paths));
+  Controller jobs({clock, run, network, registry, freight, folders}, {health_period(settings)});
   TRY(jobs.start());
-  const HostCare care(loop, run, clock, registry, network, controller, meter, jobs);
+  const HostCare care(loop, run, clock, registry, network, controller, meter, jobs, settings);
   LocalGateways local_gateways(paths);
   const Gateways gateways(run, clock, jobs.book(), local_gateways);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });

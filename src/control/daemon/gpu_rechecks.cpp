@@ -10,8 +10,6 @@
 namespace gridctl::control {
 
 namespace {
-constexpr Duration k_recheck_every = std::chrono::hours{12};
-constexpr Duration k_recheck_min = std::chrono::seconds{1};
 constexpr Duration k_look_again = std::chrono::minutes{2};  // at a host that was busy
 constexpr int k_sooner = 8;                                 // a host that failed may prove itself so much sooner
 
@@ -21,16 +19,6 @@ Duration drawn(Duration mean) {
   return Duration{static_cast<std::int64_t>(static_cast<double>(mean.count()) * part)};
 }
 }  // namespace
-
-Duration recheck_period() {
-  const auto said = os::environment("GRIDCTL_RECHECK");
-  if (!said || said->empty()) return k_recheck_every;
-  if (is_one_of(*said, {"off"})) return Duration::zero();
-  const Result<Duration> period = parse_duration(*said);
-  if (period) return std::max(*period, k_recheck_min);
-  os::log(os::LogLevel::warn, "GRIDCTL_RECHECK is no duration: " + period.error().message);
-  return k_recheck_every;
-}
 
 // No lease on any GPU of it, as far as the host has told and we know.
 bool GpuRechecks::is_idle(const FleetHost& host) const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/daemon/user_settings.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
+#include "os/log.hpp"
 
 namespace gridctl::control {
 
@@ -45,8 +47,15 @@ Result<void> check_path(const std::string& value) {
   return make_error(Code::usage, "expected an absolute path");
 }
 
+constexpr std::string_view k_off = "off";
+Result<void> check_period(const std::string& value) {
+  if (value == k_off || parse_duration(value)) return {};
+  return make_error(Code::usage, "expected a duration such as 30s or 12h, or off");
+}
+
 constexpr std::string_view k_on = "notify.on", k_command = "notify.command", k_webhook = "notify.webhook", k_mail = "notify.mail",
-                           k_job_commands = "notify.job_commands", k_sendmail = "notify.sendmail";
+                           k_job_commands = "notify.job_commands", k_sendmail = "notify.sendmail",
+                           k_health = "health.every", k_recheck = "gpu.recheck";
 constexpr SettingText k_settings[] = {
     {k_on, "what to notify of: end, failure, move, budget, silence", "all", check_notices},
     {k_command, "shell command to run on this machine; it gets the notification as JSON on standard input", "", check_any},
@@ -54,11 +63,23 @@ constexpr SettingText k_settings[] = {
     {k_mail, "mail address, by sendmail", "", check_mail},
     {k_job_commands, "whether notify.command of a job file may run on this machine", "no", check_switch},
     {k_sendmail, "path of sendmail", "in PATH, /usr/sbin or /usr/lib", check_path},
+    {k_health, "how often the daemon asks each host for its health, 1s to 24h, or off; from the daemon's next start", "1m", check_period,
+     "GRIDCTL_HEALTH_EVERY"},
+    {k_recheck, "how often the daemon challenges an idle GPU on average, or off; from the daemon's next start", "12h", check_period,
+     "GRIDCTL_RECHECK"},
 };
 
 std::string value_of(const UserSettings& settings, std::string_view key) {
   const auto found = settings.find(std::string(key));
   return found == settings.end() ? "" : found->second;
+}
+
+Duration period_of(const UserSettings& settings, std::string_view key, Duration least, Duration most) {
+  const SettingText& text = *std::ranges::find(k_settings, key, &SettingText::key);
+  std::string value = from_environment(text).value_or(value_of(settings, key));
+  if (value.empty() || !text.check(value)) value = text.fallback;
+  if (value == k_off) return Duration::zero();
+  return std::clamp(*parse_duration(value), least, most);
 }
 }  // namespace
 
@@ -121,6 +142,20 @@ job::Notify notify_of(const UserSettings& settings) {
 }
 
 bool may_run_job_commands(const UserSettings& settings) { return k_switch.find(value_of(settings, k_job_commands)) == Switch::yes; }
+Duration health_period(const UserSettings& settings) {
+  return period_of(settings, k_health, std::chrono::seconds{1}, std::chrono::hours{24});
+}
+Duration recheck_period(const UserSettings& settings) { return period_of(settings, k_recheck, std::chrono::seconds{1}, Duration::max()); }
+std::optional<std::string> from_environment(const SettingText& setting) {
+  if (setting.variable.empty()) return std::nullopt;
+  const auto said = os::environment(setting.variable);
+  if (!said || said->empty()) return std::nullopt;
+  if (const Result<void> ok = setting.check(*said); !ok) {
+    os::log(os::LogLevel::warn, std::string(setting.variable) + " is not used: " + ok.error().message);
+    return std::nullopt;
+  }
+  return said;
+}
 std::string sendmail_of(const UserSettings& settings) { return value_of(settings, k_sendmail); }
 
 }  // namespace gridctl::control

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +16,7 @@ struct SettingText {
   std::string_view key, help;
   std::string_view fallback;  // what holds when it is not set
   Result<void> (*check)(const std::string& value);
+  std::string_view variable = {};  // of the environment, which wins over the file; empty: none
 };
 [[nodiscard]] std::span<const SettingText> setting_texts();
 [[nodiscard]] Result<const SettingText*> find_setting(const std::string& key);  // not_found names the nearest
@@ -33,5 +35,11 @@ using UserSettings = std::map<std::string, std::string>;  // what is set
 // Returns true if `notify.command` of a job file may run on this machine.
 [[nodiscard]] bool may_run_job_commands(const UserSettings& settings);
 [[nodiscard]] std::string sendmail_of(const UserSettings& settings);  // a path, or empty: to be looked for
+// Returns how often the daemon asks each host for its health: 1 s to 24 h, or zero for never.
+[[nodiscard]] Duration health_period(const UserSettings& settings);
+// Returns how often the daemon challenges an idle GPU on average: at least 1 s, or zero for never.
+[[nodiscard]] Duration recheck_period(const UserSettings& settings);
+// Returns the value of the setting's variable where the environment has one that is valid; the daemon logs others.
+[[nodiscard]] std::optional<std::string> from_environment(const SettingText& setting);
 
 }  // namespace gridctl::control

@@ -12,7 +12,6 @@ namespace {
 
 constexpr Duration k_answer_slack = std::chrono::seconds{10};  // beyond what the host may wait itself
 constexpr Duration k_check_wait = std::chrono::seconds{25};    // for every tool and engine there
-constexpr Duration k_health_every_min = std::chrono::seconds{1}, k_health_every_max = std::chrono::hours{24};
 constexpr std::string_view k_clock_sign = "clock";
 constexpr std::string_view k_health_kind = "health", k_standing_kind = "standing";
 
@@ -29,14 +28,6 @@ std::string until_text(const sched::UnitStanding& unit, WallTime now) {
 }
 
 }  // namespace
-
-Duration health_period() {
-  const auto text = os::environment("GRIDCTL_HEALTH_EVERY");
-  if (!text || text->empty()) return k_health_every;
-  if (is_one_of(*text, {"off"})) return Duration::zero();
-  const auto period = parse_duration(*text);
-  return period ? std::clamp<Duration>(*period, k_health_every_min, k_health_every_max) : k_health_every;
-}
 
 Result<wire::HealthReply> ask_health(wire::Link& link, os::Clock& clock, const wire::HealthRequest& request) {
   const BootTime deadline = clock.boot() + request.wait + k_answer_slack;

@@ -25,8 +25,6 @@ inline constexpr std::string_view k_driver_hung = "driver_hung", k_gpu_gone = "g
 
 // How often each host is asked. nvidia-smi -q takes a second of a core on a large host: once a minute is 2 %.
 inline constexpr Duration k_health_every = std::chrono::minutes{1};
-// Returns the default period, or the value of GRIDCTL_HEALTH_EVERY ("off": never).
-[[nodiscard]] Duration health_period();
 // The look before a start: GPUs are looked at anew, for a stranger may have come a second ago; tools that hang end it
 // after their own deadline. Where no GPU is asked for, a report of the sweep's will do, and is hardly waited for.
 inline constexpr Duration k_health_start_wait = std::chrono::seconds{12};  // tools' deadline and what goes with it

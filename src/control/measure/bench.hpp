@@ -99,8 +99,6 @@ struct BenchTalk {
 // inventory as it is shown. By the GPU's uuid: the names of the attributes that were filled.
 using Measured = std::map<std::string, std::vector<std::string>>;
 [[nodiscard]] Measured fill_measured(Inventory& inventory, const BenchReport& report);
-// How often the daemon challenges idle GPUs on average: $GRIDCTL_RECHECK, "off" = 0.
-[[nodiscard]] Duration recheck_period();
 // Tells the scheduler which of these hosts are not what they are declared to be.
 [[nodiscard]] Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 

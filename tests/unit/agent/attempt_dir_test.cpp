@@ -13,10 +13,10 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::attempt_dir_test {
 namespace {
 
-using testing::IsOk;
+using gridctl::testing::IsOk;
 
 class AttemptDirTest : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class AttemptDirTest : public ::testing::Test {
     ASSERT_THAT(os::make_directories(attempt_.path.parent_path()), IsOk());
     ASSERT_THAT(create_attempt(attempt_, {{"op"}, os::boot_id(), BootTime{5}, spec}), IsOk());
   }
-  testing::TempDir home_;
+  gridctl::testing::TempDir home_;
   AttemptDir attempt_{home_ / "jobs/c/j/2"};
 };
 
@@ -222,7 +222,7 @@ TEST(Components, AreShortAndPlain) {
     EXPECT_THAT(check_component("the id", good), IsOk()) << good;
   for (const std::string& bad : {std::string(), std::string(65, 'x'), std::string("-a"), std::string("A"), std::string("a.b"),
                                  std::string("a/b"), std::string("a`"), std::string("a{"), std::string("a:")})
-    EXPECT_THAT(check_component("the id", bad), testing::FailsWith(Code::refused)) << bad;
+    EXPECT_THAT(check_component("the id", bad), gridctl::testing::FailsWith(Code::refused)) << bad;
   EXPECT_EQ(check_component("the id", "\x1b[2J").error().message, "the id is no valid id: '^[[2J'");
 }
 
@@ -283,4 +283,4 @@ TEST(ExitRecord, NamesTheMemoryLimitOnlyWhenTheJobDiedOfIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::attempt_dir_test

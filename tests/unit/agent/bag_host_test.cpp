@@ -13,11 +13,11 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::bag_host_test {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::IsOk;
+using gridctl::testing::IsOk;
 using wire::OrderKind;
 using wire::TaskEnd;
 
@@ -38,7 +38,7 @@ class BagHostTest : public ::testing::Test {
   }
   static wire::BagOrder grant(std::uint64_t first) { return {OrderKind::grant, first, 1, {}, 0}; }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   Requests requests_{folder_.path(), {"ada"}, os::system_clock()};
   BagHost host_{requests_, os::system_clock()};
 };
@@ -112,4 +112,4 @@ TEST_F(BagHostTest, HandsOverOutputAndForgetsWhatIsTaken) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::bag_host_test

@@ -16,7 +16,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::bag_runner_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -40,7 +40,7 @@ class BagRunnerTest : public ::testing::Test {
     if (pid_ == 0) ::_exit(run_bag(plan));
   }
   void order(wire::BagOrder one) {
-    EXPECT_THAT(append_orders(folder_ / "ctl", orders_++, {std::move(one)}), testing::IsOk());
+    EXPECT_THAT(append_orders(folder_ / "ctl", orders_++, {std::move(one)}), gridctl::testing::IsOk());
   }
   void grant(std::uint64_t first, std::uint64_t count, std::vector<std::string> items = {}) {
     order({OrderKind::grant, first, count, std::move(items), 0});
@@ -66,7 +66,7 @@ class BagRunnerTest : public ::testing::Test {
   }
   [[nodiscard]] std::string output_of(const TaskResult& result) const { return output(result.offset, result.bytes); }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   wire::BagSpec spec_;
   pid_t pid_ = -1;
   std::uint64_t orders_ = 0;
@@ -313,4 +313,4 @@ TEST_F(BagStreamTest, TakesAnswersInAnyOrderByTheirIds) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::bag_runner_test

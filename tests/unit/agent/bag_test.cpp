@@ -15,7 +15,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::bag_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -157,7 +157,7 @@ class BagFiles : public ::testing::Test {
     EXPECT_THAT(count, IsOk());
     return count ? *count : 0;
   }
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
 };
 
 TEST_F(BagFiles, TakeEachOrderOnceHoweverOftenItIsSent) {
@@ -256,4 +256,4 @@ TEST_F(BagFiles, CountWhatIsBeyondTheLimitOfATask) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::bag_test

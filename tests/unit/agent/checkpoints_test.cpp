@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::checkpoints_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -264,4 +264,4 @@ TEST_F(BasesTest, ThatCannotBeReadAreNone) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::checkpoints_test

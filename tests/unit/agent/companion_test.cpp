@@ -17,7 +17,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::companion_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -280,4 +280,4 @@ TEST_F(Companion, SaysWhatIsWrongWithACall) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::companion_test

@@ -25,7 +25,7 @@
 
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::confine_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,7 +84,7 @@ class PlainJob : public ::testing::Test {
   static bool can_read(const os::Path& file) { return ::open(file.c_str(), O_RDONLY) >= 0; }
   static bool can_write(const os::Path& file) { return ::open(file.c_str(), O_WRONLY | O_CREAT, 0600) >= 0; }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   std::vector<os::Path> extra_hidden_;
   const os::Path home_ = fs::canonical(folder_.path()) / "home";
   const os::Path agent_ = home_ / ".gridctl";
@@ -236,4 +236,4 @@ TEST_F(PlainJob, CannotPassItOnToAChild) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::confine_test

@@ -15,7 +15,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::container_engine_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -72,7 +72,7 @@ class Containers : public ::testing::Test {
   }
 
   std::string path_;
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   std::unique_ptr<Engine> podman_ = make_engine(EngineKind::podman), docker_ = make_engine(EngineKind::docker);
 };
 
@@ -395,4 +395,4 @@ TEST(ContainerArguments, SayOnlyTheLimitsThatAreGiven) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::container_engine_test

@@ -8,7 +8,7 @@
 #include "support/results.hpp"
 #include "value_host.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::core_faults_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -98,4 +98,4 @@ TEST(CoreFaults, EachChangeOfARequestMayFail) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::core_faults_test

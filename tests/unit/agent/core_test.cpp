@@ -5,7 +5,7 @@
 #include "support/results.hpp"
 #include "value_host.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::core_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -258,4 +258,4 @@ TEST_F(CoreTest, APollTellsOfTheOthersOnceAndOfNoMoreThanFit) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::core_test

@@ -16,7 +16,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::engine_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -74,7 +74,7 @@ TEST(Engine, MakesNoTemporaryFilesWhereSomethingIsMounted) {
 
 // A job gets a GPU that is surely its own, or none.
 TEST(Engine, PassesTheOnlyRenderNodeAndNeverOneOfSeveral) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   const auto add = [&](const char* name) { std::ofstream(folder / name) << ""; };
   EXPECT_THAT(only_render_node(folder / "missing"), ::testing::IsEmpty());
   add("card0");
@@ -194,8 +194,8 @@ class LaunchedProcess : public ::testing::Test {
     plan.init = {folder_.path(), folder_.path(), folder_.path(), {}, {}, {}};
     plan.host_run = folder_.path();
     name_ = plan.name;
-    ASSERT_THAT(os::write_file_atomically(plan.agent, "#!/bin/sh\n" + script + "\n", 0700), testing::IsOk());
-    ASSERT_THAT(engine_->launch(a_spec(), plan), testing::IsOk());
+    ASSERT_THAT(os::write_file_atomically(plan.agent, "#!/bin/sh\n" + script + "\n", 0700), gridctl::testing::IsOk());
+    ASSERT_THAT(engine_->launch(a_spec(), plan), gridctl::testing::IsOk());
   }
   ~LaunchedProcess() override {
     if (name_.empty()) return;
@@ -211,7 +211,7 @@ class LaunchedProcess : public ::testing::Test {
         (void)os::wait_ready(pidfd->get(), true, false, std::chrono::seconds{10});
   }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   std::unique_ptr<Engine> engine_ = make_engine(EngineKind::process);
   std::string name_;
 };
@@ -314,27 +314,27 @@ TEST(Groups, LimitWhatIsInThemAndGoWithIt) {
 }
 
 TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {
-  EXPECT_THAT(check_spec(a_spec()), testing::IsOk());
+  EXPECT_THAT(check_spec(a_spec()), gridctl::testing::IsOk());
   for (const char* bad : {"../x", "/a/../b", "a,b", "a\"b", "a\nb", "./a"}) {
     auto spec = a_spec();
     spec.checkpoint_path = bad;
-    EXPECT_THAT(check_spec(spec), testing::FailsWith(Code::refused)) << bad;
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << bad;
     spec = a_spec();
     spec.mounts.push_back({Digest{}, bad});
-    EXPECT_THAT(check_spec(spec), testing::FailsWith(Code::refused)) << bad;
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << bad;
   }
   auto option = a_spec();
   option.image = "--privileged";
-  EXPECT_THAT(check_spec(option), testing::FailsWith(Code::refused));
+  EXPECT_THAT(check_spec(option), gridctl::testing::FailsWith(Code::refused));
   wire::AttemptSpec many = a_spec();  // each is small enough, and all together are what no program can be started with
   for (int i = 0; i < 8; ++i) many.envs["V" + std::to_string(i)] = std::string(60'000, 'x');
-  EXPECT_THAT(check_spec(many), testing::IsOk());
+  EXPECT_THAT(check_spec(many), gridctl::testing::IsOk());
   for (int i = 8; i < 10; ++i) many.envs["V" + std::to_string(i)] = std::string(60'000, 'x');
-  EXPECT_THAT(check_spec(many), testing::FailsWith(Code::refused));
+  EXPECT_THAT(check_spec(many), gridctl::testing::FailsWith(Code::refused));
   auto variable = a_spec();
   variable.envs["A=B"] = "x";
-  EXPECT_THAT(check_spec(variable), testing::FailsWith(Code::refused));
-  EXPECT_THAT(check_secrets(a_spec(), {{"../x", "y"}}), testing::FailsWith(Code::refused));
+  EXPECT_THAT(check_spec(variable), gridctl::testing::FailsWith(Code::refused));
+  EXPECT_THAT(check_secrets(a_spec(), {{"../x", "y"}}), gridctl::testing::FailsWith(Code::refused));
 }
 
 TEST(JobView, PutsTheCheckpointDirectoryWhereTheJobFileSays) {
@@ -354,4 +354,4 @@ TEST(JobView, PutsTheCheckpointDirectoryWhereTheJobFileSays) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::engine_test

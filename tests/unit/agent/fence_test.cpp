@@ -9,20 +9,20 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::fence_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 TEST(Fence, IsZeroForAJobThatWasNeverSeen) {
-  const testing::TempDir home;
+  const gridctl::testing::TempDir home;
   const auto job = JobDir::at(home.path(), {"c"}, {"j"});
   EXPECT_EQ(read_fence(*job)->value, 0u);
 }
 
 TEST(Fence, IsWhatWasWritten) {
-  const testing::TempDir home;
+  const gridctl::testing::TempDir home;
   const auto job = JobDir::at(home.path(), {"c"}, {"j"});
   const auto lock = job->lock();
   ASSERT_THAT(lock, IsOk());
@@ -31,7 +31,7 @@ TEST(Fence, IsWhatWasWritten) {
 }
 
 TEST(Fence, IsOnTheDiskWhenItHasBeenPromised) {
-  const testing::TempDir home;
+  const gridctl::testing::TempDir home;
   const auto job = JobDir::at(home.path(), {"c"}, {"j"});
   const auto lock = job->lock();
   ASSERT_THAT(lock, IsOk());
@@ -41,7 +41,7 @@ TEST(Fence, IsOnTheDiskWhenItHasBeenPromised) {
 }
 
 TEST(Fence, IsAnErrorWhenItCannotBeRead) {
-  const testing::TempDir home;
+  const gridctl::testing::TempDir home;
   const auto job = JobDir::at(home.path(), {"c"}, {"j"});
   const auto lock = job->lock();
   std::ofstream(job->path / "fence") << "garbage";
@@ -56,4 +56,4 @@ TEST(JobDir, TakesNoIdThatLeadsElsewhere) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::fence_test

@@ -14,7 +14,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::foreign_files_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -49,7 +49,7 @@ class ForeignFiles : public ::testing::Test {
   }
 
   std::string path_;
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
 };
 
 TEST_F(ForeignFiles, StayWhereNoEngineIsThere) {
@@ -90,4 +90,4 @@ TEST_F(ForeignFiles, OfRootsNeedNoEngine) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::foreign_files_test

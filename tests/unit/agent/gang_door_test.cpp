@@ -15,7 +15,7 @@
 #include "os/process.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::gang_door_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ TEST_F(StrangerAtTheDoor, CannotStayWithoutTheToken) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::gang_door_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::gang_program_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -207,4 +207,4 @@ TEST_F(GangProgram, SaysWhatIsWrongWithACall) {
 }
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::gang_program_test

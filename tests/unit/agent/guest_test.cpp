@@ -20,11 +20,11 @@
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::guest_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 std::string start_of(EngineKind engine) {
   wire::StartRequest request;
@@ -48,7 +48,7 @@ class GuestTest : public ::testing::Test {
   void write(const wire::GuestTerms& terms) { ASSERT_THAT(os::write_file_durably(file_, wire::encode(terms)), IsOk()); }
 
   // HOME/lend/ID: the agent's home is known by it.
-  const testing::TempDir home_;
+  const gridctl::testing::TempDir home_;
   const os::Path folder_ = [&] {
     const os::Path folder = home_ / "lend" / "id";
     EXPECT_THAT(os::make_directories(folder), IsOk());
@@ -237,7 +237,7 @@ TEST(DiskCases, TheLargestThatRunsEnds) {
 }
 
 TEST(Disk, CountsWhatGuestsTakeAndNamesWhatItCannotRead) {
-  const testing::TempDir home;
+  const gridctl::testing::TempDir home;
   for (const char* folder : {"guests", "jobs/alice/job/1/work", "jobs/own/job/1", "cache", "bin"})
     ASSERT_THAT(os::make_directories(home / folder), IsOk());
   ASSERT_THAT(os::write_file_durably(home / "guests" / "alice", "id\n"), IsOk());
@@ -267,4 +267,4 @@ TEST(Disk, CountsWhatGuestsTakeAndNamesWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::guest_test

@@ -11,7 +11,7 @@
 #include "os/process.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::health_test {
 namespace {
 
 using wire::ProcessOwner;
@@ -84,7 +84,7 @@ TEST_F(HealthKeeper, AReportIsMadeOnceAndSharedUntilItIsTooOld) {
 }
 
 TEST_F(HealthKeeper, AReportHoldsOnlyForWhatItWasTakenFor) {
-  const testing::TempDir leases;
+  const gridctl::testing::TempDir leases;
   ::setenv("GRIDCTL_LEASE_DIR", leases.path().c_str(), 1);
   Health health(home_.path(), clock_);
   wire::HealthRequest request;
@@ -168,4 +168,4 @@ TEST_F(HealthKeeper, WhoDoesNotWaitIsAnsweredAtOnce) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::health_test

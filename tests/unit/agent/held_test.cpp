@@ -11,11 +11,11 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::held_test {
 namespace {
 
-using testing::IsOk;
-using testing::TempDir;
+using gridctl::testing::IsOk;
+using gridctl::testing::TempDir;
 
 Lease lease(const std::string& controller, const std::string& job, std::vector<std::string> gpus) {
   Lease lease;
@@ -60,4 +60,4 @@ TEST(Held, TellsTheLeasesWhileAnotherProcessChangesTheLedger) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::held_test

@@ -16,7 +16,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::host_folders_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -221,4 +221,4 @@ TEST_F(HostFoldersTest, FinishCreationsThatWereCutShort) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::host_folders_test

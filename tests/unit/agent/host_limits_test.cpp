@@ -6,7 +6,7 @@
 
 #include "agent/stop_clock.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::host_limits_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -123,4 +123,4 @@ TEST(Announced, ReadsTheShutdownsOfLogind) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::host_limits_test

@@ -19,7 +19,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::init_test {
 namespace {
 
 class InitTest : public ::testing::Test {
@@ -70,7 +70,7 @@ class InitTest : public ::testing::Test {
     else ::usleep(500);
   }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   os::Fd log_;
   InitPlan plan_;
   std::string output_;
@@ -408,4 +408,4 @@ TEST(InitArguments, ComeBackAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::init_test

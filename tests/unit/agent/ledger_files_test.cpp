@@ -14,7 +14,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::ledger_files_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,7 +26,7 @@ using ::testing::UnorderedElementsAre;
 class OwnLedgerFile : public ::testing::Test {
  protected:
   const std::string base_ = "gridctl-leases." + std::to_string(::geteuid());
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   const os::Path folder_ = dir_ / "leases";
   const Result<LedgerFolder> ledger_ = LedgerFolder::open(folder_);
 };
@@ -107,4 +107,4 @@ TEST_F(OwnLedgerFile, IsNoneOfThoseWhoseNamesAreOdd) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::ledger_files_test

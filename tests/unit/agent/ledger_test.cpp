@@ -13,12 +13,12 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::ledger_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
-using testing::TempDir;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
+using gridctl::testing::TempDir;
 
 class HandClock : public os::Clock {
  public:
@@ -229,4 +229,4 @@ TEST(LeaseText, ComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::ledger_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::left_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -155,4 +155,4 @@ TEST_F(WhatIsLeft, IsNotReadWhereTheJobMayNot) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::left_test

@@ -15,7 +15,7 @@
 #include "transfer/fd_link.hpp"
 #include "transfer/stream.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::links_test {
 namespace {
 using namespace std::chrono_literals;
 using gridctl::testing::FailsWith;
@@ -451,4 +451,4 @@ TEST_F(Agent, MeasuresOneLinkAtATime) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::links_test

@@ -25,12 +25,12 @@
 #include "support/temp_dir.hpp"
 #include "wire/frame.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::local_user_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
-using testing::TempDir;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
+using gridctl::testing::TempDir;
 
 constexpr unsigned k_mallory = 61'234, k_eve = 61'235;
 
@@ -338,4 +338,4 @@ TEST_F(LocalUser, CannotGetAGpuThatAnotherGetsAtTheSameMoment) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::local_user_test

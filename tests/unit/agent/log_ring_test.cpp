@@ -13,13 +13,13 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::log_ring_test {
 namespace {
 
 constexpr std::uint64_t k_ring = 64 * 1024;
 
 TEST(LogRing, GoesOnWhereAnotherStopped) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   {
     auto ring = LogRing::open(folder.path(), k_ring);
     ring->append("one\n", BootTime{1});
@@ -32,37 +32,37 @@ TEST(LogRing, GoesOnWhereAnotherStopped) {
 }
 
 TEST(LogRing, TakesAFileAsItsNextPiece) {
-  const testing::TempDir folder, run;
+  const gridctl::testing::TempDir folder, run;
   const os::Path file = run / "rest";
   auto ring = LogRing::open(folder.path(), k_ring);
   ring->append("one\n", BootTime{1});
   std::ofstream(file) << "two\n";
-  EXPECT_THAT(ring->take_file(file, 4), testing::IsOk());
+  EXPECT_THAT(ring->take_file(file, 4), gridctl::testing::IsOk());
   EXPECT_FALSE(os::exists(file));
-  EXPECT_THAT(ring->take_file(file, 4), testing::IsOk());  // as by a supervisor whose predecessor had just done it
+  EXPECT_THAT(ring->take_file(file, 4), gridctl::testing::IsOk());  // as by a supervisor whose predecessor had just done it
   ring->append("three\n", BootTime{2});
   EXPECT_EQ(read_log(folder.path(), 0, 100)->bytes, "one\ntwo\nthree\n");
   EXPECT_EQ(LogRing::open(folder.path(), k_ring)->end(), ring->end());
 }
 
 TEST(LogRing, TakesNoFileThatAJobMayHavePutThere) {
-  const testing::TempDir folder, run;
+  const gridctl::testing::TempDir folder, run;
   const os::Path file = run / "rest";
   auto ring = LogRing::open(folder.path(), k_ring);
   std::ofstream(run / "secret") << "key";
   std::filesystem::create_symlink(run / "secret", file);
-  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  EXPECT_THAT(ring->take_file(file, 4), gridctl::testing::FailsWith(Code::refused));
   std::filesystem::create_directories(file / "x");
-  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  EXPECT_THAT(ring->take_file(file, 4), gridctl::testing::FailsWith(Code::refused));
   std::ofstream(file) << "large";
-  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  EXPECT_THAT(ring->take_file(file, 4), gridctl::testing::FailsWith(Code::refused));
   EXPECT_FALSE(os::exists(file));
   EXPECT_EQ(ring->end(), 0u);
   EXPECT_TRUE(os::exists(run / "secret"));
 }
 
 TEST(LogRing, ForgetsTheOldestAndTellsWhereItBegins) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
   const std::string line(1023, 'x');
   for (std::int64_t i = 1; i <= 200; ++i) ring->append(line + "\n", BootTime{i * 1'000'000'000});
@@ -74,15 +74,15 @@ TEST(LogRing, ForgetsTheOldestAndTellsWhereItBegins) {
 }
 
 TEST(LogRing, TakesWhatWaitsInAPipe) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
   auto pipe = os::make_pipe();
-  ASSERT_THAT(pipe, testing::IsOk());
+  ASSERT_THAT(pipe, gridctl::testing::IsOk());
   EXPECT_FALSE(ring->take(pipe->first.get(), BootTime{1}));
   std::string all;
   for (int i = 0; i < 40; ++i) {  // over several pieces
     const std::string some = std::to_string(i) + std::string(1000, static_cast<char>('a' + i % 26)) + "\n";
-    ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(some)), testing::IsOk());
+    ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(some)), gridctl::testing::IsOk());
     all += some;
     if (i % 3 == 0)
       while (ring->take(pipe->first.get(), BootTime{1})) continue;
@@ -93,12 +93,12 @@ TEST(LogRing, TakesWhatWaitsInAPipe) {
 }
 
 TEST(LogRing, CountsWhatComesTooFastThroughAPipe) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
   auto pipe = os::make_pipe();
-  ASSERT_THAT(pipe, testing::IsOk());
+  ASSERT_THAT(pipe, gridctl::testing::IsOk());
   ring->append(std::string(k_ring, 'a'), BootTime{1});
-  ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(std::string(1000, 'b'))), testing::IsOk());
+  ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(std::string(1000, 'b'))), gridctl::testing::IsOk());
   EXPECT_TRUE(ring->take(pipe->first.get(), BootTime{1}));
   ring->finish();
   EXPECT_NE(read_log(folder.path(), 0, 1u << 20)->bytes.find("[gridctl: 1000 bytes of output dropped]"),
@@ -106,7 +106,7 @@ TEST(LogRing, CountsWhatComesTooFastThroughAPipe) {
 }
 
 TEST(LogRing, CountsWhatComesTooFast) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
   ring->append(std::string(k_ring, 'a'), BootTime{1});
   ring->append(std::string(1000, 'b'), BootTime{1});
@@ -140,7 +140,7 @@ int lose_output_on_a_full_disk(const std::string& folder) {
 }
 
 TEST(LogRing, TellsWhatAFullDiskTookAway) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   const pid_t child = ::fork();
   if (child == 0) ::_exit(lose_output_on_a_full_disk(folder.path().string()));
   int status = 0;
@@ -150,7 +150,7 @@ TEST(LogRing, TellsWhatAFullDiskTookAway) {
 }
 
 TEST(LogRing, AnswersAnOffsetBehindTheEndWithNothing) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
   ring->append("abc", BootTime{1});
   const auto slice = read_log(folder.path(), 99, 10);
@@ -159,4 +159,4 @@ TEST(LogRing, AnswersAnOffsetBehindTheEndWithNothing) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::log_ring_test

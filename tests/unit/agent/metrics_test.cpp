@@ -5,7 +5,7 @@
 
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::metrics_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,7 +40,7 @@ TEST(Metrics, OfALineAreTakenUpToEightKibibytes) {
 }
 
 TEST(Metrics, OfAFileOfExactlyTheTailAreAll) {
-  const testing::TempDir run;
+  const gridctl::testing::TempDir run;
   const std::string first = "{\"first\": 1}\n";
   ASSERT_TRUE(os::write_file_atomically(run / "metrics", first + std::string(64 * 1024 - first.size(), '\n')));
   EXPECT_EQ(metrics_bytes(run.path()), 64u * 1024);
@@ -51,7 +51,7 @@ TEST(Metrics, OfAFileOfExactlyTheTailAreAll) {
 }
 
 TEST(Metrics, ComeFromTheEndOfALongFileAndFromNoLink) {
-  const testing::TempDir run;
+  const gridctl::testing::TempDir run;
   EXPECT_THAT(read_metrics(run.path()), IsEmpty());
   std::string text = "{\"early\": 1}\n";
   while (text.size() < 200'000) text += "{\"loss\": 3, \"step\": 7}\n";
@@ -66,4 +66,4 @@ TEST(Metrics, ComeFromTheEndOfALongFileAndFromNoLink) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::metrics_test

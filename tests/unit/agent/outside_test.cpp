@@ -14,7 +14,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::outside_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,7 +58,7 @@ class PlainJobsPath : public ::testing::Test {
     return prepared;
   }
 
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   const std::string before_ = os::environment("HOME").value_or("");
   const os::Path home_ = fs::canonical(dir_.path()) / "home", agent_ = home_ / ".gridctl";
   const AttemptDir attempt_{agent_ / "jobs/c/j/3"};
@@ -121,4 +121,4 @@ TEST_F(PlainJobsPath, BelowATildeIsInAHomeOfTheJobsOwn) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::outside_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::own_snapshots_test {
 namespace {
 
 using namespace gridctl::testing;
@@ -162,4 +162,4 @@ TEST_F(OwnSnapshotsTest, OtherJobsGetTheRoom) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::own_snapshots_test

@@ -19,7 +19,7 @@
 #include "unit/store/fixtures.hpp"
 #include "wire/bench.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::parts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -540,4 +540,4 @@ TEST(Benches, AnswerTheirFourOperations) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::parts_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::pause_test {
 namespace {
 
 // An engine without a freezer, as plain processes have it on a host without control groups.
@@ -48,12 +48,12 @@ TEST(Freeze, StopsAProgramThatIsStartingAnother) {
     for (;;) ::pause();
   }
   Bare engine(parent);
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   while (engine.members("", folder.path()).size() < 2) std::this_thread::yield();
-  EXPECT_THAT(freeze(engine, "", folder.path()), testing::IsOk());
+  EXPECT_THAT(freeze(engine, "", folder.path()), gridctl::testing::IsOk());
   EXPECT_EQ(engine.members("", folder.path()).size(), 2U);
   for (const os::ProcessId& process : engine.members("", folder.path())) ::kill(process.pid, SIGKILL);
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::pause_test

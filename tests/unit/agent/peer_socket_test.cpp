@@ -10,7 +10,7 @@
 #include "os/clock.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::peer_socket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST_F(PeerPair, NobodyElseComes) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::peer_socket_test

@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::prepare_test {
 namespace {
 
 using namespace gridctl::testing;
@@ -64,4 +64,4 @@ TEST_F(RestoredCheckpoint, OfAUsualSizeIsThere) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::prepare_test

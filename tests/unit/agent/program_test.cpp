@@ -22,7 +22,7 @@
 #include "wire/insight.hpp"
 #include "wire/results.hpp"
 
-namespace gridctl::testing {
+namespace gridctl::testing::program_test {
 namespace {
 
 using agent::AttemptDir;
@@ -596,4 +596,4 @@ TEST(AgentWords, ItSaysWhatItIsAndHowItIsCalled) {
 }
 
 }  // namespace
-}  // namespace gridctl::testing
+}  // namespace gridctl::testing::program_test

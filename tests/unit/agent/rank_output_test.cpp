@@ -10,7 +10,7 @@
 
 #include "os/files.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::rank_output_test {
 namespace {
 
 BootTime at(std::int64_t ms) { return BootTime{ms * 1'000'000}; }
@@ -178,4 +178,4 @@ TEST(RankOutput, NeverMixesLinesOfTwoRanks) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::rank_output_test

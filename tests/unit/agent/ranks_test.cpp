@@ -11,13 +11,13 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::ranks_test {
 namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 wire::AttemptSpec gang_of_two(const std::string& launcher, std::uint32_t ranks = 2) {
   wire::AttemptSpec spec;
@@ -87,7 +87,7 @@ TEST(Ranks, WhatTheUserSetsWins) {
   auto spec = gang_of_two("torchrun", 1);
   spec.envs["MASTER_PORT"] = "29500";
   spec.envs["GLOO_SOCKET_IFNAME"] = "ib0";
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   JobView view;
   view.run = "/gridctl/run";
   ASSERT_THAT(make_rank_files(folder.path(), spec, view, {}, "/gridctl/agent"), IsOk());
@@ -138,7 +138,7 @@ TEST(Ranks, AGangThatHostsCannotTrustIsRefused) {
 
 // What lies in a run folder, by name.
 std::map<std::string, std::string> rank_files(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus = {}) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   JobView view;
   view.run = "/gridctl/run";
   EXPECT_THAT(make_rank_files(folder.path(), spec, view, gpus, "/gridctl/agent"), IsOk());
@@ -261,7 +261,7 @@ TEST(Ranks, AGangMayHaveTheLowestPortsOfOrdinaryUsers) {
 
 TEST(Ranks, MpisHostsBesidesTheFirstServeIt) {
   const auto spec = gang_of_two("mpi");
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   JobView view;
   view.run = "/gridctl/run";
   ASSERT_THAT(make_rank_files(folder.path(), spec, view, {}, "/gridctl/agent"), IsOk());
@@ -276,4 +276,4 @@ TEST(Ranks, MpisHostsBesidesTheFirstServeIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::ranks_test

@@ -19,7 +19,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::requests_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -549,4 +549,4 @@ TEST(InitEnvironment, LaterAssignmentsWinAndSecretsAreLast) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::requests_test

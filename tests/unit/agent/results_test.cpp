@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::results_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -231,4 +231,4 @@ TEST_F(ResultsTest, AreNotKeptWhenThereAreNone) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::results_test

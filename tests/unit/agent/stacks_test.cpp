@@ -15,7 +15,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::stacks_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -60,7 +60,7 @@ class StacksTest : public ::testing::Test {
   }
 
   std::string path_;
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   const os::Path bin_ = dir_ / "bin";
   const AttemptDir attempt_{dir_.path() / "home/jobs/c/j/1"};
   std::optional<os::FileLock> held_;
@@ -125,4 +125,4 @@ TEST_F(StacksTest, NameWhatACollectiveHasWrittenDown) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::stacks_test

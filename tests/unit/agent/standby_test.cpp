@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::standby_test {
 namespace {
 
 using namespace gridctl::testing;
@@ -165,4 +165,4 @@ TEST_F(StandbyTest, IsSweptAfterADayAndWhenItsMakerIsGone) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::standby_test

@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::steps_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,21 +40,21 @@ TEST(Steps, AreTakenUpToTheirLimits) {
 }
 
 TEST(Steps, AreThoseOfTheNewestLaunchAndOfTheHostsOwnRanks) {
-  const testing::TempDir dir;
+  const gridctl::testing::TempDir dir;
   const AttemptDir attempt{dir / "job/1"};
-  EXPECT_THAT(steps_of(attempt), testing::FailsWith(Code::not_found));
+  EXPECT_THAT(steps_of(attempt), gridctl::testing::FailsWith(Code::not_found));
   wire::AttemptSpec spec;
   spec.job = {"job"};
   spec.epoch = Epoch{1};
-  ASSERT_THAT(os::make_directories(attempt.run(1)), testing::IsOk());
-  ASSERT_THAT(os::make_directories(attempt.run(2)), testing::IsOk());
-  ASSERT_THAT(os::make_directories(attempt.log()), testing::IsOk());
-  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), testing::IsOk());
-  ASSERT_THAT(os::write_file_atomically(attempt.run(1) / "metrics", "{\"step\": 1}\n"), testing::IsOk());
-  ASSERT_THAT(os::write_file_atomically(attempt.run(2) / "metrics", "{\"step\": 2}\n"), testing::IsOk());
-  ASSERT_THAT(os::write_file_atomically(attempt.log() / "00000000000000000000", "12345"), testing::IsOk());
+  ASSERT_THAT(os::make_directories(attempt.run(1)), gridctl::testing::IsOk());
+  ASSERT_THAT(os::make_directories(attempt.run(2)), gridctl::testing::IsOk());
+  ASSERT_THAT(os::make_directories(attempt.log()), gridctl::testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), gridctl::testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.run(1) / "metrics", "{\"step\": 1}\n"), gridctl::testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.run(2) / "metrics", "{\"step\": 2}\n"), gridctl::testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.log() / "00000000000000000000", "12345"), gridctl::testing::IsOk());
   const auto alone = steps_of(attempt);
-  ASSERT_THAT(alone, testing::IsOk());
+  ASSERT_THAT(alone, gridctl::testing::IsOk());
   EXPECT_THAT(alone->steps, ElementsAre(ToldStep{0, 2, {}}));
   EXPECT_EQ(alone->log_bytes, 5u);
   spec.gang.emplace();
@@ -62,9 +62,9 @@ TEST(Steps, AreThoseOfTheNewestLaunchAndOfTheHostsOwnRanks) {
   spec.gang->node_rank = 1;
   spec.gang->port = 20'000;
   spec.gang->ports = 8;
-  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), gridctl::testing::IsOk());
   const auto second = steps_of(attempt);
-  ASSERT_THAT(second, testing::IsOk());
+  ASSERT_THAT(second, gridctl::testing::IsOk());
   EXPECT_THAT(second->steps, ElementsAre(ToldStep{3, 2, {}}));
 }
 
@@ -80,12 +80,12 @@ TEST(Steps, OfManyTheNewestAreKept) {
 TEST(Steps, TravelWhole) {
   const wire::StepsReply reply{{{1, 7, 0.25}, {2, 7, {}}}, 99};
   const auto back = wire::parse_steps_reply(wire::encode(reply));
-  ASSERT_THAT(back, testing::IsOk());
+  ASSERT_THAT(back, gridctl::testing::IsOk());
   EXPECT_EQ(back->steps, reply.steps);
   EXPECT_EQ(back->log_bytes, 99u);
   EXPECT_THAT(wire::parse_steps_reply("{\"steps\":[{\"rank\":1}],\"log_bytes\":0}"),
-              testing::FailsWith(Code::protocol_violation));
+              gridctl::testing::FailsWith(Code::protocol_violation));
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::steps_test

@@ -16,7 +16,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::supervise_engine_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -145,7 +145,7 @@ class SuperviseEngine : public ::testing::Test {
 
   std::string path_;
   os::Clock& clock_ = os::system_clock();
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   const os::Path bin_ = dir_ / "bin";
   AttemptDir attempt_{dir_.path() / "home/jobs/controller/job/1"};
   wire::AttemptSpec spec_;
@@ -550,4 +550,4 @@ TEST_F(SuperviseProcess, AStopWithoutGraceKills) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::supervise_engine_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::supervise_test {
 namespace {
 
 // A user namespace without inotify instances: what a user meets who has used up his 128.
@@ -54,7 +54,7 @@ class Supervise : public ::testing::Test {
   }
 
   os::Clock& clock_ = os::system_clock();
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   AttemptDir attempt_{dir_ / "home" / "jobs" / "controller" / "job" / "1"};
 };
 
@@ -119,4 +119,4 @@ TEST_F(Supervise, GivesTheLeaseBackWhenNoProcessIsLeft) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::supervise_test

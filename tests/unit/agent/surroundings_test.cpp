@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::surroundings_test {
 namespace {
 
 class SurroundingsTest : public ::testing::Test {
@@ -33,7 +33,7 @@ class SurroundingsTest : public ::testing::Test {
                               folder_.path(), folder_.path() / "home", 1500});
   }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   std::map<std::string, std::string> variables_{
       {"PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"}};
   std::vector<os::Fd> sockets_;
@@ -108,4 +108,4 @@ TEST_F(SurroundingsTest, PreferTheMachinesOwnDockerWhereItIsForTheUser) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::surroundings_test

@@ -19,7 +19,7 @@
 #include "transfer/host_upload.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::uploads_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -259,4 +259,4 @@ TEST_F(UploadsTest, WithoutCurlTheHostSaysWhatItLacks) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::uploads_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent {
+namespace gridctl::agent::use_meter_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST_F(UseMeterTest, SaysNothingOfAttemptsThatDoNotRunOrArePaused) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent
+}  // namespace gridctl::agent::use_meter_test

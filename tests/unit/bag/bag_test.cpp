@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace gridctl::bag {
+namespace gridctl::bag::bag_test {
 namespace {
 
 constexpr Worker k_ada{1, 1}, k_bob{2, 2}, k_cyd{3, 3};
@@ -375,4 +375,4 @@ TEST(Bag, LosesNothingAndCountsNothingTwice) {
 }
 
 }  // namespace
-}  // namespace gridctl::bag
+}  // namespace gridctl::bag::bag_test

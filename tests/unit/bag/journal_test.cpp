@@ -7,7 +7,7 @@
 
 #include "bag/bag.hpp"
 
-namespace gridctl::bag {
+namespace gridctl::bag::journal_test {
 namespace {
 
 wire::TaskResult result(Index index, std::uint64_t order, std::uint8_t exit_code = 0) {
@@ -147,4 +147,4 @@ TEST(Journal, BytesThatAreNoRecordsAreNoHarm) {
 }
 
 }  // namespace
-}  // namespace gridctl::bag
+}  // namespace gridctl::bag::journal_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace gridctl::bag {
+namespace gridctl::bag::ranges_test {
 namespace {
 
 std::set<Index> set_of(const std::vector<Range>& ranges) {
@@ -57,4 +57,4 @@ TEST(Ranges, AreWrittenAndReadAsPeopleWriteThem) {
 }
 
 }  // namespace
-}  // namespace gridctl::bag
+}  // namespace gridctl::bag::ranges_test

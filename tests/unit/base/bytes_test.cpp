@@ -5,7 +5,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl {
+namespace gridctl::bytes_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -75,4 +75,4 @@ TEST(Digest, HashesApart) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::bytes_test

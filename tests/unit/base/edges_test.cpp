@@ -14,7 +14,7 @@
 #include "base/time.hpp"
 #include "support/results.hpp"
 
-namespace gridctl {
+namespace gridctl::edges_test {
 
 // Members of every kind that a record may have.
 namespace kinds {
@@ -475,4 +475,4 @@ TEST(Errors, AreTriedAgainAsTheirCodeSays) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::edges_test

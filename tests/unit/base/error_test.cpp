@@ -4,7 +4,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl {
+namespace gridctl::error_test {
 namespace {
 
 constexpr int k_last_code = static_cast<int>(Code::exists);
@@ -58,4 +58,4 @@ TEST(ResultDeathTest, TheValueOfAnErrorIsOurBugAndSaysWhere) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::error_test

@@ -3,7 +3,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl {
+namespace gridctl::ids_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -39,4 +39,4 @@ TEST(ToName, AlwaysGivesAValidName) {
 TEST(CheckpointName, JoinsJobAndNumber) { EXPECT_EQ(checkpoint_name({"k3jf7"}, {12}), "k3jf7@12"); }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::ids_test

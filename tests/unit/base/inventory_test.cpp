@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace gridctl {
+namespace gridctl::inventory_test {
 namespace {
 
 Gpu full_gpu(const std::string& uuid) {
@@ -177,4 +177,4 @@ TEST(Inventory, TellsSharedNvlinksFromThoseBetweenTwo) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::inventory_test

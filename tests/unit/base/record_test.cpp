@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-namespace gridctl {
+namespace gridctl::record_test {
 namespace paint {
 
 enum class Colour : std::uint8_t { red, green };
@@ -224,4 +224,4 @@ TEST(Record, ToleratesWhatItsRulesTolerate) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::record_test

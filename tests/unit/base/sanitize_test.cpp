@@ -10,7 +10,7 @@
 #include "base/lines.hpp"
 #include "base/text.hpp"
 
-namespace gridctl {
+namespace gridctl::sanitize_test {
 namespace {
 
 // What a terminal might obey, or a reader be deceived by.
@@ -234,4 +234,4 @@ TEST(Sanitize, DisarmsBytesOfChance) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::sanitize_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace gridctl {
+namespace gridctl::shared_test {
 namespace {
 
 TEST(Shared, IsOneValueUntilACopyIsEdited) {
@@ -37,4 +37,4 @@ TEST(Shared, ComparesWhatItHolds) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::shared_test

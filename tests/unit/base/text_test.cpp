@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace gridctl {
+namespace gridctl::text_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(IsPlain, LooksAtEveryByteWhereverItStands) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::text_test

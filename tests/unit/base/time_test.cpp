@@ -3,7 +3,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl {
+namespace gridctl::time_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -81,4 +81,4 @@ TEST(BootTime, IsOrderedAndSubtracts) {
 }
 
 }  // namespace
-}  // namespace gridctl
+}  // namespace gridctl::time_test

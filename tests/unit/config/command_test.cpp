@@ -4,7 +4,7 @@
 #include "config/job_file.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::command_test {
 namespace {
 job::Spec spec_of(std::vector<std::string> argv) {
   const auto job = spec_from_command(argv, ada_s_laptop());
@@ -47,4 +47,4 @@ TEST(Command, MustBeGiven) {
   EXPECT_FALSE(spec_from_command({"true"}, ada_s_laptop(), "./nothing"));
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::command_test

@@ -5,7 +5,7 @@
 
 #include "config/job_file.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::compose_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(Compose, WhatIsNotServedIsNamedWithWhatToWriteInstead) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::compose_test

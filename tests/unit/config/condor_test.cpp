@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::condor_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(Condor, NamesWhatHasNoCounterpart) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::condor_test

@@ -14,7 +14,7 @@
 #include "config/job_file.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::corpus_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -138,4 +138,4 @@ TEST(JobFileParser, IsQuickOnBombs) {
   EXPECT_LT(seconds_for(keys), k_runaway);
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::corpus_test

@@ -14,7 +14,7 @@
 #include "support/temp_dir.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::job_file_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -295,7 +295,7 @@ TEST(SkyPilotFile, ClonesItsWorkdirOnTheHost) {
 }
 
 TEST(SkyPilotFile, HasItsCloneWhereItRunsAndKeepsIt) {
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   std::filesystem::create_directories(folder / "job");
   const auto shell = [&](const std::string& script) {
     const auto done = os::run({"sh", "-c", "cd '" + folder.path().string() + "'\n" + script});
@@ -445,4 +445,4 @@ TEST(JobFile, ReadsEveryTemplate) {
   EXPECT_EQ(services, 4);
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::job_file_test

@@ -7,7 +7,7 @@
 
 #include "config/job_file.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::local_context_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -50,4 +50,4 @@ TEST_F(LoadJobFile, SaysWhenItCannotBeRead) {
   EXPECT_EQ(job.error().code, Code::bad_job_file);
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::local_context_test

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::sbatch_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -117,4 +117,4 @@ TEST(Sbatch, SurvivesAnyBytes) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::sbatch_test

@@ -5,7 +5,7 @@
 #include "config/job_file.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::service_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::service_test

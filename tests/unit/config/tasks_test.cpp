@@ -12,7 +12,7 @@
 #include "job/last_step.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::tasks_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST(Array, IsReadAsSlurmReadsIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::tasks_test

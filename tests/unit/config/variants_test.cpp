@@ -5,7 +5,7 @@
 #include "config/job_file.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::variants_test {
 namespace {
 using job::Variant;
 using ::testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST(Variants, FollowTheOptions) {
 }
 
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::variants_test

@@ -5,7 +5,7 @@
 #include "config/job_file.hpp"
 #include "unit/config/job_context.hpp"
 
-namespace gridctl::config {
+namespace gridctl::config::workload_test {
 namespace {
 using namespace std::chrono_literals;
 using job::Backend;
@@ -124,4 +124,4 @@ TEST(Workload, ExchangesTwoBytesAParameterUnlessSaidOtherwise) {
   EXPECT_EQ(job::exchange_bytes(workload("workload: {params: 7B, exchange: 70MB}")), 70e6);
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::config::workload_test

@@ -9,10 +9,10 @@
 #include "fake_agent.hpp"
 #include "os/clock.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::agent_link_test {
 namespace {
 
-class AgentLink : public testing::Test {
+class AgentLink : public ::testing::Test {
  protected:
   AgentSession session() {
     auto opened = open_agent(host_.connector(), host_.call(), soon(), clock_);
@@ -87,7 +87,7 @@ TEST_F(AgentLink, GivesTheLoopWhatItHasReadAlready) {
     loop.stop();
   };
   loop.run();
-  EXPECT_THAT(streams, testing::ElementsAre(2, 3));
+  EXPECT_THAT(streams, ::testing::ElementsAre(2, 3));
 }
 
 // The answer is there before write() returns, and has been taken from the descriptor, as happens with a near host.
@@ -171,7 +171,7 @@ TEST_F(AgentLink, TellsThatTheAgentEnded) {
   LoopLink link{loop, clock_, session()};
   link.on_closed = [&](const Error& error) {
     EXPECT_EQ(error.code, Code::host_unreachable);
-    EXPECT_THAT(error.message, testing::HasSubstr("out of memory"));
+    EXPECT_THAT(error.message, ::testing::HasSubstr("out of memory"));
     loop.stop();
   };
   loop.run();
@@ -197,7 +197,7 @@ TEST_F(AgentLink, ClosesWhenTheHostDoesNotRead) {
   os::Loop loop;
   LoopLink link{loop, clock_, session()};
   link.on_closed = [&](const Error& error) {
-    EXPECT_THAT(error.message, testing::HasSubstr("does not read"));
+    EXPECT_THAT(error.message, ::testing::HasSubstr("does not read"));
     loop.stop();
   };
   for (std::uint32_t i = 0; i < 10; ++i) link.send(frame(i, wire::k_frame_max));
@@ -205,4 +205,4 @@ TEST_F(AgentLink, ClosesWhenTheHostDoesNotRead) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::agent_link_test

@@ -4,7 +4,7 @@
 
 #include "followed_jobs.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::allowances_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -339,4 +339,4 @@ TEST_F(Allowed, AMonthThatIsUsedUpLetsNothingBegin) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::allowances_test

@@ -7,7 +7,7 @@
 
 #include "control/follow/gang_backend.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::attempt_spec_test {
 namespace {
 
 class AttemptSpec : public ::testing::Test {
@@ -243,4 +243,4 @@ TEST_F(GangSpec, LeavesTheUsersOwnWordTheLast) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::attempt_spec_test

@@ -7,7 +7,7 @@
 #include "scripted_freight.hpp"
 #include "wire/own.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::attempts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -570,4 +570,4 @@ TEST_F(OnHosts, OutputsAreFetchedWhileItRunsWhereTheJobWantsThat) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::attempts_test

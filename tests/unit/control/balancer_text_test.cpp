@@ -7,7 +7,7 @@
 #include "os/process.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::balancer_text_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(BalancerText, HaproxyTakesTheConfiguration) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::balancer_text_test

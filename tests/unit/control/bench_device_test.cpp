@@ -8,7 +8,7 @@
 #include "fake_gpus.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::bench_device_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -418,4 +418,4 @@ TEST_F(BenchDevice, ThatNoDriverShowsIsNotTested) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::bench_device_test

@@ -5,7 +5,7 @@
 #include "control/measure/bench.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::bench_report_test {
 namespace {
 
 Gpu h100(const char* uuid) {
@@ -69,7 +69,7 @@ TEST(BenchReport, FillsWhatNoToolTold) {
 }
 
 TEST(BenchReport, IsInTheRegistryUnderTheNamesOfQueries) {
-  testing::TempDir folder;
+  gridctl::testing::TempDir folder;
   auto registry = registry::Registry::open(folder.path());
   ASSERT_TRUE(registry) << registry.error().one_line();
   registry::Provider provider;
@@ -106,4 +106,4 @@ TEST(BenchReport, ADiskIsWhatItsSpeedSays) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::bench_report_test

@@ -8,7 +8,7 @@
 #include "fake_gpus.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::bench_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -337,4 +337,4 @@ TEST(BenchTargets, KnowTheirNeighboursAndWhichOfThemAreLinked) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::bench_test

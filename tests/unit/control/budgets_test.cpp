@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::budgets_test {
 namespace {
 
 WallTime at(const char* text) { return *parse_rfc3339(text); }
@@ -44,4 +44,4 @@ TEST(MonthBudget, OfAllHoldsForEveryOwnerAndOfOneForItsOwn) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::budgets_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::chunks_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -104,4 +104,4 @@ TEST_F(Chunks, DoNotReplaceAKeyThatIsInUseOrWhoseStoreIsNotMadeYet) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::chunks_test

@@ -7,7 +7,7 @@
 #include "new_polls.hpp"
 #include "scripted_freight.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::controller_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -212,4 +212,4 @@ TEST_F(IdleGpus, AreNotThoseOfAHostThatDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::controller_test

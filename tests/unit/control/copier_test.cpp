@@ -10,7 +10,7 @@
 #include "remotes_fixture.hpp"
 #include "sched/geo/residency.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::copier_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -347,4 +347,4 @@ TEST_F(Merging, AHostIsGivenItsOwnPart) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::copier_test

@@ -11,7 +11,7 @@
 #include "remotes_fixture.hpp"
 #include "store/record.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::copies_edges_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -228,4 +228,4 @@ TEST_F(Leftovers, AreSecretsOfAnHourOfNobody) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::copies_edges_test

@@ -6,7 +6,7 @@
 #include "remotes_fixture.hpp"
 #include "support/faulty_remote.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::copies_faults_test {
 namespace {
 
 using namespace store::testing;
@@ -152,4 +152,4 @@ INSTANTIATE_TEST_SUITE_P(Copies, EachStrike, ::testing::ValuesIn(strikes()),
                          [](const auto& one) { return one.param.row.empty() ? (one.param.fate == Fate::lost ? "Lost" : "Fails") + std::to_string(one.param.at) : one.param.row; });
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::copies_faults_test

@@ -6,7 +6,7 @@
 #include "control/copies/remotes.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::copy_plan_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -147,4 +147,4 @@ TEST(FateOf, IsThatOfTheBucketOrProvider) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::copy_plan_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::daemon_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,20 +32,5 @@ TEST(DaemonStatus, IsThatOfWhoHoldsTheLock) {
   EXPECT_FALSE(daemon_status(dir.path())->running) << "the file alone is nobody";
 }
 
-TEST(RecheckPeriod, IsWhatTheEnvironmentSays) {
-  ::unsetenv("GRIDCTL_RECHECK");
-  const Duration usual = recheck_period();
-  EXPECT_GE(usual, 1h);
-  ::setenv("GRIDCTL_RECHECK", "", 1);
-  EXPECT_EQ(recheck_period(), usual);
-  ::setenv("GRIDCTL_RECHECK", "off", 1);
-  EXPECT_EQ(recheck_period(), 0s);
-  ::setenv("GRIDCTL_RECHECK", "26h", 1);
-  EXPECT_EQ(recheck_period(), 26h);
-  ::setenv("GRIDCTL_RECHECK", "often", 1);
-  EXPECT_EQ(recheck_period(), usual);
-  ::unsetenv("GRIDCTL_RECHECK");
-}
-
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::daemon_status_test

@@ -24,7 +24,7 @@
 #include "ssh_hosts.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::daemon_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -349,4 +349,4 @@ TEST_F(Rescans, AreMadeOnceAtATimeAndNotWithoutAReason) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::daemon_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace gridctl::control {
+namespace gridctl::control::dealing_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -119,4 +119,4 @@ TEST(Dealing, SlicesNeverSumAboveTheBudget) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::dealing_test

@@ -7,13 +7,13 @@
 #include "fake_agent.hpp"
 #include "os/process.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::deploy_test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class Deploy : public testing::Test {
+class Deploy : public ::testing::Test {
  protected:
   Result<AgentSession> open(const std::string& before = {}) {
     return open_agent(host_.connector(before), host_.call(), deadline(), clock_);
@@ -190,4 +190,4 @@ TEST_F(Deploy, IsNotHeldByAHostThatDrips) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::deploy_test

@@ -8,11 +8,11 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::disk_reserve_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 constexpr std::uint64_t k_gib = 1ull << 30;
 
@@ -20,7 +20,7 @@ TEST(HostFillingTheDisk, CannotHaveWhatIsKeptFree) {
   EXPECT_EQ(disk_reserve({0, 10 * k_gib}), k_gib);
   EXPECT_EQ(disk_reserve({0, 1000 * k_gib}), 50 * k_gib);
   EXPECT_EQ(disk_reserve({0, 2 * k_gib}), k_gib / 2);
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   const os::DiskSpace space = os::disk_space(folder.path()).value();
   EXPECT_THAT(check_room(folder / "not/there/yet", space.free + 1), FailsWith(Code::no_space));
   EXPECT_THAT(check_room(folder.path(), UINT64_MAX), FailsWith(Code::no_space));
@@ -54,4 +54,4 @@ TEST(HostFillingTheDisk, CannotFillOurMemoryWithNamesOfChunks) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::disk_reserve_test

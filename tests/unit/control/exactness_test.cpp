@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::exactness_test {
 namespace {
 
 using namespace gridctl::testing;
@@ -76,4 +76,4 @@ TEST_F(FoundExactness, AMuteProgramGivesNoVerdict) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::exactness_test

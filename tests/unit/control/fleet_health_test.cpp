@@ -5,7 +5,7 @@
 #include "db/database.hpp"
 #include "hand_fleet.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::fleet_health_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -310,4 +310,4 @@ TEST_F(FleetHealth, BelievesAClockOnlyAgainstOthers) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::fleet_health_test

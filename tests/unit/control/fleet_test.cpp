@@ -5,7 +5,7 @@
 #include "db/database.hpp"
 #include "hand_fleet.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::fleet_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -338,4 +338,4 @@ TEST_F(FleetTest, HearsOfSignsOfLifeOverOtherConnections) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::fleet_test

@@ -16,7 +16,7 @@
 #include "hand_clock.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::follow_parts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -320,4 +320,4 @@ TEST_F(Uploads, RememberTheNamesOfWhatTheNextMayDifferFrom) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::follow_parts_test

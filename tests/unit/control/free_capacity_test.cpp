@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::free_capacity_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(Room, IsNoneAtAHostThatHasJustRefused) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::free_capacity_test

@@ -3,7 +3,7 @@
 #include "control/fleet/fleet.hpp"
 #include "gang_on_hosts.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::gang_members_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -207,4 +207,4 @@ TEST_P(EachMember, IsHeardBeforeAnythingIsCounted) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EachMember, ::testing::Values(0, 1, 2));
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::gang_members_test

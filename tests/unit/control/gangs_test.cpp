@@ -7,7 +7,7 @@
 #include "gang_on_hosts.hpp"
 #include "job/rank_start.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::gangs_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -328,4 +328,4 @@ TEST_F(GangOnHosts, PartsThatCouldNotBeWrittenDownAreAgainWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::gangs_test

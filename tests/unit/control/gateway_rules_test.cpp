@@ -6,7 +6,7 @@
 
 #include "control/serve/command_probe.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::gateway_rules_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -104,4 +104,4 @@ TEST(GatewayRules, WhileTheServiceSleepsAnAdditionalReplicaMayProveANewVersion) 
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::gateway_rules_test

@@ -5,7 +5,7 @@
 #include "scripted_freight.hpp"
 #include "wire/insight.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::hang_concern_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST_F(LoneHang, IsNotConcludedOfAJobThatPrintsIsPausedOrServes) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::hang_concern_test

@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::health_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -263,22 +263,6 @@ TEST_F(Signs, OfMemoryAndTheClock) {
   EXPECT_THAT(signs(), IsEmpty()) << "a boot may set it";
 }
 
-TEST(HealthPeriod, IsWhatTheEnvironmentSays) {
-  const auto with = [](const char* text) {
-    ::setenv("GRIDCTL_HEALTH_EVERY", text, 1);
-    const Duration period = health_period();
-    ::unsetenv("GRIDCTL_HEALTH_EVERY");
-    return period;
-  };
-  EXPECT_EQ(health_period(), k_health_every);
-  EXPECT_EQ(with(""), k_health_every);
-  EXPECT_EQ(with("off"), 0s);
-  EXPECT_EQ(with("10m"), 10min);
-  EXPECT_EQ(with("10ms"), 1s);
-  EXPECT_EQ(with("100h"), 24h);
-  EXPECT_EQ(with("often"), k_health_every);
-}
-
 class KeptHealth : public ::testing::Test {
  protected:
   KeptHealth() {
@@ -386,4 +370,4 @@ TEST(HostFacts, AreWhatWasRegistered) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::health_table_test

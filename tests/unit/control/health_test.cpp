@@ -8,7 +8,7 @@
 
 #include "control/reach/request.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::health_test {
 namespace {
 
 using sched::Sign;
@@ -343,4 +343,4 @@ TEST(HealthStanding, QuarantinedUnitsLeaveTheChoice) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::health_test

@@ -7,7 +7,7 @@
 #include "hand_world.hpp"
 #include "wire/network.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::host_monitor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -503,4 +503,4 @@ TEST_F(Monitor, PingsNoAgentThatKnowsNothingOfLinks) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::host_monitor_test

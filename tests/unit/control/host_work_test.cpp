@@ -6,7 +6,7 @@
 #include "followed_jobs.hpp"
 #include "scripted_freight.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::host_work_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -470,4 +470,4 @@ TEST_F(HostWork, ReadsWhichStepsWereTold) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::host_work_test

@@ -7,7 +7,7 @@
 #include "registry/registry.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::housekeeping_test {
 namespace {
 
 constexpr std::int64_t k_two_days_ms = 2 * 24 * 3600 * 1000ll;
@@ -27,7 +27,7 @@ class SweepLeftovers : public ::testing::Test {
     return 0;
   }
 
-  const testing::TempDir directory_;
+  const gridctl::testing::TempDir directory_;
   const Paths paths_{directory_.path() / "state"};
 };
 
@@ -83,4 +83,4 @@ TEST_F(SweepLeftovers, DoesNothingWhereThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::housekeeping_test

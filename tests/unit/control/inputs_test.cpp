@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::inputs_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -208,4 +208,4 @@ TEST_F(Inputs, ThatAreNotThereAreNamed) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::inputs_test

@@ -4,7 +4,7 @@
 
 #include "followed_jobs.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::job_book_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ TEST_F(Book, WritesLinesOfHistoryWithoutSecrets) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::job_book_test

@@ -5,7 +5,7 @@
 #include "followed_jobs.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::job_knowledge_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -129,4 +129,4 @@ TEST_F(Knowledge, OfLinksIsAskedForWhenMuchIsToBeSentOrAQueryWantsIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::job_knowledge_test

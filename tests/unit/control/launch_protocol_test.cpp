@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::launch_protocol_test {
 namespace {
 
 using Kind = LaunchResult::Kind;
@@ -159,4 +159,4 @@ TEST(LaunchTalk, TellsARefusalFromWhatIsNobodysFault) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::launch_protocol_test

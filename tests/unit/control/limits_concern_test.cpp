@@ -4,7 +4,7 @@
 #include "scripted_freight.hpp"
 #include "two_hosts.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::limits_concern_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,4 +85,4 @@ TEST_F(LimitsConcernTest, NobodyMovesForADeadlineThatHasPassed) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::limits_concern_test

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace gridctl::control {
+namespace gridctl::control::limits_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST(SpendMeter, BelievesWhatIsToldInHindsight) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::limits_test

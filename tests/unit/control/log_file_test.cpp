@@ -11,14 +11,14 @@
 #include "os/clock.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::log_file_test {
 namespace {
 
 class LogFile : public ::testing::Test {
  protected:
   std::string text() const { return os::read_file(path_).value_or(""); }
 
-  const testing::TempDir directory_;
+  const gridctl::testing::TempDir directory_;
   const os::Path path_ = directory_.path() / "job" / "attempt-1.log";
 };
 
@@ -81,4 +81,4 @@ TEST_F(LogFile, LosesNothingWhenTwoThreadsBringTheSameOutput) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::log_file_test

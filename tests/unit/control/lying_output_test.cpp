@@ -17,11 +17,11 @@
 #include "support/temp_dir.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::lying_output_test {
 namespace {
 
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 struct SteppedClock : os::Clock {
   BootTime now{std::chrono::nanoseconds{std::chrono::hours{1}}.count()};
@@ -64,7 +64,7 @@ class LyingHost : public wire::Link {
 
 class LyingOutput : public ::testing::Test {
  protected:
-  const testing::TempDir directory_;
+  const gridctl::testing::TempDir directory_;
   const os::Path log_ = directory_.path() / "attempt-1.log";
   SteppedClock clock_;
   struct Folders : JobFolders {
@@ -141,4 +141,4 @@ TEST(WorkBudget, GrowsWithWhatIsMovedUpToATotal) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::lying_output_test

@@ -13,11 +13,11 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::masks_test {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::IsOk;
+using gridctl::testing::IsOk;
 using ::testing::Not;
 
 constexpr const char* k_token = "hf_a+b/cDEF0123456789xyz";
@@ -34,7 +34,7 @@ class PrintedSecret : public ::testing::Test {
   }
   std::string log() { return *os::read_file(paths_.log_of(job_, AttemptNumber{1}), 1 << 20); }
 
-  const testing::TempDir folder_;
+  const gridctl::testing::TempDir folder_;
   const Paths paths_{folder_.path()};
   JobFiles files_{paths_};
   const JobId job_{"abcdefghijk23"};
@@ -261,4 +261,4 @@ TEST(Masks, HoldBackWhatMayBeTheBeginningOfASecret) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::masks_test

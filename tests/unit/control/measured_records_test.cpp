@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::measured_records_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -353,4 +353,4 @@ TEST(Degrees, AreReadToTheirLimits) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::measured_records_test

@@ -6,7 +6,7 @@
 #include "sched/link_schedule.hpp"
 #include "wire/network.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::measuring_budget_test {
 namespace {
 
 TEST(MeasuringBudget, IsSmallUnlessSomebodyAsks) {
@@ -41,4 +41,4 @@ TEST(MeasuringBudget, BoundsEachExchangeByWhatBothHostsHaveLeft) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::measuring_budget_test

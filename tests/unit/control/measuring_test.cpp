@@ -8,7 +8,7 @@
 #include "support/results.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::measuring_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -390,4 +390,4 @@ TEST_F(Watching, RecordsRoundTripsAndTransfers) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::measuring_test

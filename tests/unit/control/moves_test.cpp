@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::moves_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -239,4 +239,4 @@ TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::moves_test

@@ -6,7 +6,7 @@
 #include "hand_clock.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::moving_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -54,4 +54,4 @@ TEST_F(MovingTest, AFileThatIsNoTransferIsPassedOver) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::moving_test

@@ -8,7 +8,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::network_test {
 namespace {
 using namespace std::chrono_literals;
 using gridctl::testing::FailsWith;
@@ -229,4 +229,4 @@ TEST(NetworkReports, SurviveTheRegistryAndDamage) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::network_test

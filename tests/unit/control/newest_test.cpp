@@ -7,7 +7,7 @@
 #include "control/reach/ssh_network.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::newest_test {
 namespace {
 
 using namespace store::testing;
@@ -201,4 +201,4 @@ TEST(TestimonyTest, NamesTheNewestAndWhereItCanBeHad) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::newest_test

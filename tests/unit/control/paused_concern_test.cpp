@@ -5,7 +5,7 @@
 #include "scripted_freight.hpp"
 #include "support/forwarded_records.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::paused_concern_test {
 namespace {
 
 using gridctl::testing::Fate, gridctl::testing::Point;
@@ -63,4 +63,4 @@ INSTANTIATE_TEST_SUITE_P(Writes, PausedConcernTest, ::testing::Values(Fate::fail
                          [](const auto& one) { return one.param == Fate::lost ? "LosesItsAnswer" : "Fails"; });
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::paused_concern_test

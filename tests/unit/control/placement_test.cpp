@@ -7,7 +7,7 @@
 #include "scripted_freight.hpp"
 #include "two_hosts.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::placement_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -480,4 +480,4 @@ TEST_F(Moved, TheMoverLooksOnceASecond) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::placement_test

@@ -5,7 +5,7 @@
 #include "scripted_freight.hpp"
 #include "wire/insight.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::progress_concern_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -297,4 +297,4 @@ TEST_F(GangProgress, ItsStepsAreASignOfLife) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::progress_concern_test

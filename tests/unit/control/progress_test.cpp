@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::progress_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -97,4 +97,4 @@ TEST(Progress, TellsTheWholeFromTheShareThatIsDone) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::progress_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::queue_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -44,4 +44,4 @@ TEST(Load, CountsGpusOrElseCores) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::queue_test

@@ -16,7 +16,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::reach_edges_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -387,4 +387,4 @@ TEST(AgentImages, AreThoseThatAreCarried) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::reach_edges_test

@@ -6,7 +6,7 @@
 #include "control/serve/gateway_files.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::readiness_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -56,4 +56,4 @@ TEST(Readiness, TheGatewaysFileIsReadAsWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::readiness_test

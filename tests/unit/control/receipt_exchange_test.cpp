@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::receipt_exchange_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -91,7 +91,7 @@ class ReceiptExchange : public ::testing::Test {
     }
   }
 
-  testing::TempDir dir_;
+  gridctl::testing::TempDir dir_;
   Result<registry::Registry> registry_ = registry::Registry::open(dir_ / "state");
   Result<registry::ReceiptStore> store_ = registry::ReceiptStore::open(dir_ / "state");
   Digest seed_ = receipt_seed(dir_ / "state").value();
@@ -218,4 +218,4 @@ TEST_F(ReceiptExchange, AChainThatWasCutOrForkedThereIsNoticed) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::receipt_exchange_test

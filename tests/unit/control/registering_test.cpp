@@ -9,7 +9,7 @@
 #include "ssh_hosts.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::registering_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -221,4 +221,4 @@ TEST_F(Leaving, SaysHowMuchOfOthersStays) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::registering_test

@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::reliability_test {
 namespace {
 using namespace std::chrono_literals;
 using ::gridctl::testing::IsOk;
@@ -290,4 +290,4 @@ TEST(MeasuredCost, TakesMediansAndLeavesStraysOut) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::reliability_test

@@ -6,7 +6,7 @@
 #include "control/copies/healing.hpp"
 #include "remotes_fixture.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::remote_work_test {
 namespace {
 
 using namespace store::testing;
@@ -233,4 +233,4 @@ TEST_F(RemoteWorkTest, HealsFromTheNearestPlaceThatHasItSound) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::remote_work_test

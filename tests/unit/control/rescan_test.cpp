@@ -7,7 +7,7 @@
 
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::rescan_test {
 namespace {
 
 Gpu gpu(const std::string& uuid) {
@@ -178,4 +178,4 @@ TEST(Contradictions, CompareWhatWasSaidWithWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::rescan_test

@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::results_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -55,4 +55,4 @@ TEST(Results, OfAJobAreWrittenDownWithTheCommandThatFetchesThem) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::results_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::rota_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -69,4 +69,4 @@ TEST(Rota, ASlowConcernHoldsUpNoOther) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::rota_test

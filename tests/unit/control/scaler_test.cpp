@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::scaler_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -98,4 +98,4 @@ TEST(Scaler, StaysAwakeWhileAServerLoads) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::scaler_test

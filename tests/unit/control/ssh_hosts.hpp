@@ -47,7 +47,7 @@ class SshHosts {
   // Payloads of the requests that a played agent got, in their order.
   [[nodiscard]] std::vector<std::string> asked(const std::string& name) const;
 
-  testing::TempDir dir;
+  gridctl::testing::TempDir dir;
   control::Paths paths{dir / "state"};
   const ControllerId controller{"testcontroller"};
   mutable control::SshNetwork net{os::system_clock(), paths, controller};

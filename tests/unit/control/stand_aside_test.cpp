@@ -7,7 +7,7 @@
 #include "scripted_freight.hpp"
 #include "wire/pause.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::stand_aside_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -132,4 +132,4 @@ TEST_F(StandAsideTest, ADaemonThatStartsLaterLetsItReturn) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::stand_aside_test

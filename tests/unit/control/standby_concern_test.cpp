@@ -4,7 +4,7 @@
 #include "scripted_freight.hpp"
 #include "two_hosts.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::standby_concern_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -97,4 +97,4 @@ TEST_F(StandbyConcernTest, ThatBecomesReadyAfterTheJobsEndIsForgottenToo) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::standby_concern_test

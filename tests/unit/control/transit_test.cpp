@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::control {
+namespace gridctl::control::transit_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST(Transit, MakesAgesOlder) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::transit_test

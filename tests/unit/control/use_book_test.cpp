@@ -3,7 +3,7 @@
 
 #include "followed_jobs.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::use_book_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,4 +70,4 @@ TEST_F(UseBookTest, ForgetsAnAttemptThatIsOver) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::use_book_test

@@ -13,7 +13,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control {
+namespace gridctl::control::user_unit_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -171,4 +171,4 @@ TEST_F(UserUnitTest, IsRemovedAlsoWhereSystemdDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace gridctl::control
+}  // namespace gridctl::control::user_unit_test

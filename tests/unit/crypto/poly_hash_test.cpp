@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-namespace gridctl::crypto {
+namespace gridctl::crypto::poly_hash_test {
 namespace {
 
 // As in the books, a bit at a time.
@@ -97,4 +97,4 @@ TEST_F(PolyHashTest, DoesNotCareWhereItsContentLies) {
 }
 
 }  // namespace
-}  // namespace gridctl::crypto
+}  // namespace gridctl::crypto::poly_hash_test

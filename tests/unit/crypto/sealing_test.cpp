@@ -9,7 +9,7 @@
 #include "crypto/sha256.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::crypto {
+namespace gridctl::crypto::sealing_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -100,4 +100,4 @@ TEST(Scrypt, TakesEachCostUpToItsLimitAndNoOther) {
 }
 
 }  // namespace
-}  // namespace gridctl::crypto
+}  // namespace gridctl::crypto::sealing_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace gridctl::crypto {
+namespace gridctl::crypto::sha256_test {
 namespace {
 
 std::string hex(std::string_view text) { return to_hex(sha256(as_bytes(text))); }
@@ -90,4 +90,4 @@ TEST(EqualConstantTime, ComparesContentAndLength) {
 }
 
 }  // namespace
-}  // namespace gridctl::crypto
+}  // namespace gridctl::crypto::sha256_test

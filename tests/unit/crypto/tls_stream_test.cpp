@@ -8,7 +8,7 @@
 #include "crypto/ed25519.hpp"
 #include "crypto/sha256.hpp"
 
-namespace gridctl::crypto {
+namespace gridctl::crypto::tls_stream_test {
 namespace {
 
 const Digest k_key = sha256(as_bytes("a key"));
@@ -121,4 +121,4 @@ TEST(Ed25519, SignsAsTheStandardDoes) {
 }
 
 }  // namespace
-}  // namespace gridctl::crypto
+}  // namespace gridctl::crypto::tls_stream_test

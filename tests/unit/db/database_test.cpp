@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::db {
+namespace gridctl::db::database_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -422,4 +422,4 @@ TEST(Database, InMemoryNeedsNoFile) {
 }
 
 }  // namespace
-}  // namespace gridctl::db
+}  // namespace gridctl::db::database_test

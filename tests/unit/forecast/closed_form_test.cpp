@@ -9,7 +9,7 @@
 #include "sched/interval.hpp"
 #include "support/checkpoint_cases.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::closed_form_test {
 namespace {
 
 using Case = testing::CheckpointCase;
@@ -117,4 +117,4 @@ TEST(ClosedForm, IsMetThroughSilenceToo) {
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::closed_form_test

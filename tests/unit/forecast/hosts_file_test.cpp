@@ -8,7 +8,7 @@
 #include "sched/catalogue/gpu_spec.hpp"
 #include "sched/standing/reliability.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::hosts_file_test {
 namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -93,4 +93,4 @@ TEST(HostsFile, SaysWhereItIsWrong) {
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::hosts_file_test

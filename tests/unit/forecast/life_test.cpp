@@ -10,7 +10,7 @@
 #include "grid.hpp"
 #include "job/failure_detector.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::life_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -297,4 +297,4 @@ TEST(Intervals, AroundOneAreLengthsThatPeopleSay) {
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::life_test

@@ -9,7 +9,7 @@
 
 #include "forecast/random.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::progress_test {
 namespace {
 
 // The same, checkpoint by checkpoint.
@@ -96,4 +96,4 @@ TEST(Progress, SavesNothingWithoutAnInterval) {
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::progress_test

@@ -12,7 +12,7 @@
 #include "grid.hpp"
 #include "traces.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::replay_test {
 namespace {
 
 constexpr double k_hour = 3600;
@@ -103,4 +103,4 @@ TEST(SpotReplay, CostsLessThanTheCheapestPerHourAndThanOnDemandAndMeetsDeadlines
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::replay_test

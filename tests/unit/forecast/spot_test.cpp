@@ -12,7 +12,7 @@
 #include "grid.hpp"
 #include "traces.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::spot_test {
 namespace {
 
 constexpr double k_hour = 3600;
@@ -103,4 +103,4 @@ void expect_small_regret(const std::filesystem::path& folder, std::size_t count)
 TEST(SpotTraces, TheTunedIntervalIsWithinTenPercentOfTheBestFixedOne) { expect_small_regret(k_traces, 6); }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::spot_test

@@ -11,7 +11,7 @@
 
 #include "forecast/availability.hpp"
 
-namespace gridctl::forecast {
+namespace gridctl::forecast::trace_test {
 namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -137,4 +137,4 @@ TEST(Trace, OfThePublishedOnesEachIsRead) {
 }
 
 }  // namespace
-}  // namespace gridctl::forecast
+}  // namespace gridctl::forecast::trace_test

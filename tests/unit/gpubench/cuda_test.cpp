@@ -16,7 +16,7 @@
 #include "probe/bench_challenge.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::gpubench {
+namespace gridctl::gpubench::cuda_test {
 namespace {
 
 int leftovers() {
@@ -70,7 +70,7 @@ class Cuda : public ::testing::Test {
     return *probe::words_from_hex(said.at("answer"), 2 * probe::k_bench_groups_max);
   }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   std::unique_ptr<Device> device_;
   Result<void> outcome_;
   probe::Draw draw_ = [n = std::uint64_t{0}]() mutable { return n += 0x9e3779b97f4a7c15u; };
@@ -190,4 +190,4 @@ TEST_F(Cuda, WhateverFailsAllIsGivenBack) {
 }
 
 }  // namespace
-}  // namespace gridctl::gpubench
+}  // namespace gridctl::gpubench::cuda_test

@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::http {
+namespace gridctl::http::client_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -262,7 +262,7 @@ TEST(HttpClient, RefusesWhatIsNoRequest) {
 TEST(HttpClient, TrustsNoCertificateThatNobodyVouchesFor) {
   const auto openssl = os::find_program("openssl");
   if (!openssl) GTEST_SKIP() << "the program openssl is not installed";
-  const testing::TempDir folder;
+  const gridctl::testing::TempDir folder;
   const std::string key = folder / "key.pem", certificate = folder / "cert.pem";
   const auto made = os::run({*openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                              "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
@@ -314,4 +314,4 @@ TEST(HttpDate, IsReadInItsForms) {
 }
 
 }  // namespace
-}  // namespace gridctl::http
+}  // namespace gridctl::http::client_test

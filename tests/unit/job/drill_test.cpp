@@ -6,7 +6,7 @@
 
 #include "driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::drill_test {
 namespace {
 
 using Range = ProgressReader::Range;
@@ -146,4 +146,4 @@ TEST(JobDrill, ChangesNothingForAnOtherEpochOrWhileItDoesNotRun) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::drill_test

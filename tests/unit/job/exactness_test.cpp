@@ -9,7 +9,7 @@
 #include <functional>
 #include <random>
 
-namespace gridctl::job {
+namespace gridctl::job::exactness_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ INSTANTIATE_TEST_SUITE_P(
                       Line{"Epoch [3][20/100] step: 7 loss: tensor(0.25, device='cuda:0')", "step loss", 3, 7, 0.25}));
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::exactness_test

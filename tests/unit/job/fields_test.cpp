@@ -10,7 +10,7 @@
 #include "job/state.hpp"
 #include "support/json_fields.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::fields_test {
 namespace {
 
 using gridctl::testing::Json, gridctl::testing::members_of;
@@ -134,4 +134,4 @@ TEST(StateFields, HaveTheNamesThatEarlierVersionsWrote) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::fields_test

@@ -5,11 +5,11 @@
 
 #include "driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::gang_state_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 End exited(int rank, int code) { return {EndKind::exited, code, 0, "", rank}; }
 
@@ -110,7 +110,7 @@ TEST(GangState, FailsWhenItCouldNotBeStartedAsOftenForEachMemberAsAJobOnOneHost)
       job.happen(LaunchFailed{job.state.epoch, "broken engine", true, {}, EndKind::start_failed, false, 1});
     }
     EXPECT_EQ(job.state.visible(), JobState::failed) << size;
-    EXPECT_THAT(job.state.reason_text, testing::HasSubstr("could not be started " + std::to_string(most) + " times in a row"));
+    EXPECT_THAT(job.state.reason_text, ::testing::HasSubstr("could not be started " + std::to_string(most) + " times in a row"));
   }
 }
 
@@ -155,7 +155,7 @@ TEST(GangState, BeginsAnewWithMoreHostsAfterACheckpointAndChargesNobody) {
   Gang job(2);
   job.start();
   job.happen(MoveRequested{{1}, std::string(k_to_grow), 4, {}, "3 hosts instead of 2 save 5m"});
-  EXPECT_THAT(job.state.reason_text, testing::HasSubstr("more hosts are there for it: it begins anew with them when"));
+  EXPECT_THAT(job.state.reason_text, ::testing::HasSubstr("more hosts are there for it: it begins anew with them when"));
   job.happen(CheckpointCommitted{{1}, {1}, "", 5});
   job.happen(MoveDue{{1}});
   EXPECT_THAT(job.due(), UnorderedElementsAre("stop/1/0", "stop/1/1"));
@@ -166,7 +166,7 @@ TEST(GangState, BeginsAnewWithMoreHostsAfterACheckpointAndChargesNobody) {
   EXPECT_EQ(job.state.reason, "grown");
   EXPECT_TRUE(job.state.failures.empty());
   EXPECT_TRUE(job.state.avoided.empty());
-  EXPECT_THAT(job.due(), testing::Contains("place"));
+  EXPECT_THAT(job.due(), ::testing::Contains("place"));
 }
 
 TEST(GangState, GivesHostsAnotherTryWhenItGrowsAfterAnHour) {
@@ -300,4 +300,4 @@ TEST(GangState, NamesItsHosts) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::gang_state_test

@@ -6,15 +6,15 @@
 
 #include "driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::going_back_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A job whose checkpoints are kept as the registry keeps them.
-class GoingBack : public testing::Test {
+class GoingBack : public ::testing::Test {
  protected:
   explicit GoingBack() : job(Spec{}) {}
 
@@ -243,4 +243,4 @@ TEST(GistOf, KeepsTheLastLinesWithoutNumbers) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::going_back_test

@@ -4,7 +4,7 @@
 
 #include "driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::history_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -307,4 +307,4 @@ TEST(History, OfWhatAHostMayHaveDoneLongBefore) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::history_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::job {
+namespace gridctl::job::idleness_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,4 +93,4 @@ TEST(Idleness, OutOfRangeIsClamped) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::idleness_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace gridctl::job {
+namespace gridctl::job::keep_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(Keep, AddsUpWhatTheRulesWant) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::keep_test

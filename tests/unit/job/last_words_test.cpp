@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace gridctl::job {
+namespace gridctl::job::last_words_test {
 namespace {
 
 Advice advice_of(const std::string& output, int exit_code = 1) { return judge_last_words(output, exit_code).advice; }
@@ -128,4 +128,4 @@ TEST(LastWords, AreShownOnOneLineOfBoundedLength) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::last_words_test

@@ -6,7 +6,7 @@
 
 #include "job/spec.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::launcher_test {
 namespace {
 
 RankPlace third_of_four() {
@@ -108,4 +108,4 @@ TEST(Launcher, IsKeptInTheSpecificationAndAbsentInOldOnes) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::launcher_test

@@ -7,12 +7,12 @@
 #include "job/last_step.hpp"
 #include "job/state.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::move_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr Duration k_patience = std::chrono::minutes{10};
 
@@ -384,4 +384,4 @@ TEST(LastStep, IsLeftForTasksThatWereAddedWhileItEnded) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::move_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::job {
+namespace gridctl::job::notify_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,4 +34,4 @@ TEST(Notify, RulesSurviveBeingStored) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::notify_test

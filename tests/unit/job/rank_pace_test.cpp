@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace gridctl::job {
+namespace gridctl::job::rank_pace_test {
 namespace {
 
 BootTime at(double seconds) { return BootTime{static_cast<std::int64_t>(seconds * 1e9)}; }
@@ -142,4 +142,4 @@ TEST(Progress, GivesNoFalseAlarmInTenThousandStepsOfNoise) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::rank_pace_test

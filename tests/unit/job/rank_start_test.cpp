@@ -10,7 +10,7 @@
 #include <iterator>
 #include <set>
 
-namespace gridctl::job {
+namespace gridctl::job::rank_start_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST(RankStart, HostFilesAreWrittenAsEachMpiReadsThem) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::rank_start_test

@@ -4,7 +4,7 @@
 
 #include "unit/job/driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::service_state_test {
 namespace {
 
 Spec service_spec() {
@@ -110,4 +110,4 @@ TEST(ServiceState, ALostHostIsNoEndOfTheServer) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::service_state_test

@@ -8,7 +8,7 @@
 
 #include "driver.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::setback_test {
 namespace {
 
 Duration backoff_of(const Driver& driver) { return std::get<Waiting>(driver.state.phase).backoff; }
@@ -193,4 +193,4 @@ TEST(Setback, ComesBackFromTheStoredState) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::setback_test

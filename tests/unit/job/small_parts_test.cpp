@@ -9,7 +9,7 @@
 #include "job/spec.hpp"
 #include "job/variant.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::small_parts_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -319,4 +319,4 @@ TEST(Progress, WantsTwentySignsAndAllowsThirtySecondsAtLeast) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::small_parts_test

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace gridctl::job {
+namespace gridctl::job::spec_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -42,7 +42,7 @@ TEST(Variant, WantsOfItsVendorWhatTheJobLeavesOpen) {
   Spec spec;
   Variant rocm, cpu;
   rocm.kind = "rocm", cpu.kind = "cpu";
-  EXPECT_THAT(gpus_wanted(spec, cpu), testing::IsEmpty());
+  EXPECT_THAT(gpus_wanted(spec, cpu), ::testing::IsEmpty());
   ASSERT_EQ(gpus_wanted(spec, rocm).size(), 1u);
   EXPECT_EQ(gpus_wanted(spec, rocm).front().vendor, Vendor::amd);
   spec.resources.gpus = {{Vendor::nvidia, {"A100"}, std::nullopt, std::nullopt, 2, 2},
@@ -53,7 +53,7 @@ TEST(Variant, WantsOfItsVendorWhatTheJobLeavesOpen) {
   EXPECT_EQ(wanted[0].vendor, Vendor::amd);
   EXPECT_EQ(wanted[0].count_min, 4);
   EXPECT_EQ(wanted[1].names, std::vector<std::string>{"MI300X"});
-  EXPECT_THAT(gpus_wanted(spec, cpu), testing::IsEmpty());
+  EXPECT_THAT(gpus_wanted(spec, cpu), ::testing::IsEmpty());
 }
 
 TEST(Spec, ReturnsUnchangedFromJson) {
@@ -67,7 +67,7 @@ TEST(Spec, ReturnsUnchangedFromJson) {
 
 TEST(Spec, ReturnsEveryRuleOfKeeping) {
   Spec spec;
-  EXPECT_THAT(to_json(spec), testing::HasSubstr("\"keep\":3"));  // as before there were more
+  EXPECT_THAT(to_json(spec), ::testing::HasSubstr("\"keep\":3"));  // as before there were more
   KeepPolicy& keep = spec.checkpoint.keep;
   keep = KeepPolicy::newest(2);
   keep.hourly = 3, keep.daily = 4, keep.weekly = 5, keep.best = 6;
@@ -126,4 +126,4 @@ TEST(Spec, NeverFailsToSerialiseInvalidUtf8) {
   EXPECT_TRUE(parse_spec(to_json(spec)));
 }
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::spec_test

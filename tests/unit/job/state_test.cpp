@@ -7,10 +7,10 @@
 #include "driver.hpp"
 #include "job/failure_detector.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::state_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(JobState, GoesFromSubmitToSuccessAndLeavesTheHostClean) {
   Driver job;
@@ -500,4 +500,4 @@ TEST(FailureDetector, BeginsAnewAfterOurOwnSleep) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::state_test

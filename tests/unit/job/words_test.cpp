@@ -5,7 +5,7 @@
 #include "driver.hpp"
 #include "job/state.hpp"
 
-namespace gridctl::job {
+namespace gridctl::job::words_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,4 +88,4 @@ TEST(Resume, ForgetsWhatHeldTheJobUpBefore) {
 }
 
 }  // namespace
-}  // namespace gridctl::job
+}  // namespace gridctl::job::words_test

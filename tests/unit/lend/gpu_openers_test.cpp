@@ -6,7 +6,7 @@
 #include "os/clock.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::lend {
+namespace gridctl::lend::gpu_openers_test {
 namespace {
 
 struct GpuOpenersTest : ::testing::Test {
@@ -16,7 +16,7 @@ struct GpuOpenersTest : ::testing::Test {
     std::filesystem::create_symlink(path, files / std::to_string(next++));
   }
 
-  testing::TempDir dir;
+  gridctl::testing::TempDir dir;
   os::Path proc = dir / "proc";
   os::Clock& clock = os::system_clock();
   GpuOpeners openers{clock, proc};
@@ -53,4 +53,4 @@ TEST_F(GpuOpenersTest, LeavesOtherDevicesAndNamesAlone) {
 }
 
 }  // namespace
-}  // namespace gridctl::lend
+}  // namespace gridctl::lend::gpu_openers_test

@@ -11,7 +11,7 @@
 #include "os/process.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::lend {
+namespace gridctl::lend::leave_test {
 namespace {
 
 struct LeaveTest : ::testing::Test {
@@ -35,7 +35,7 @@ struct LeaveTest : ::testing::Test {
     return pid ? os::identify(*pid).value_or(os::ProcessId{}) : os::ProcessId{};
   }
 
-  const testing::TempDir dir;
+  const gridctl::testing::TempDir dir;
   const ControllerId controller{"someone"};
   os::Clock& clock = os::system_clock();
 };
@@ -84,4 +84,4 @@ TEST_F(LeaveTest, ListsWhatAnInterruptedOneHasLeft) {
 }
 
 }  // namespace
-}  // namespace gridctl::lend
+}  // namespace gridctl::lend::leave_test

@@ -12,11 +12,11 @@
 #include "wire/guest.hpp"
 #include "wire/receipts.hpp"
 
-namespace gridctl::lend {
+namespace gridctl::lend::receipt_book_test {
 namespace {
 
 struct ReceiptBookTest : ::testing::Test {
-  testing::TempDir dir;
+  gridctl::testing::TempDir dir;
   os::Path invitation = dir / "lend" / "invitation1", receipts = invitation / wire::k_receipts_folder, uses = receipts / wire::k_receipts_uses;
   os::Clock& clock = os::system_clock();
   Digest researcher;
@@ -122,4 +122,4 @@ TEST_F(ReceiptBookTest, ReceiptsAreSavedBeforeTheFolderGoes) {
 }
 
 }  // namespace
-}  // namespace gridctl::lend
+}  // namespace gridctl::lend::receipt_book_test

@@ -5,7 +5,7 @@
 
 #include "os/files.hpp"
 
-namespace gridctl::lend {
+namespace gridctl::lend::receipt_test {
 namespace {
 
 Digest seed_of(unsigned char fill) {
@@ -183,4 +183,4 @@ TEST(RatesTest, AreReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::lend
+}  // namespace gridctl::lend::receipt_test

@@ -9,7 +9,7 @@
 #include "ssh/known_hosts.hpp"
 #include "wire/guest.hpp"
 
-namespace gridctl::lend {
+namespace gridctl::lend::token_test {
 namespace {
 
 Token sample() {
@@ -113,4 +113,4 @@ TEST(GuestTerms, PauseEndsByItselfOrNever) {
 }
 
 }  // namespace
-}  // namespace gridctl::lend
+}  // namespace gridctl::lend::token_test

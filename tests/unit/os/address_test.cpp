@@ -5,7 +5,7 @@
 
 #include "os/files.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::address_test {
 namespace {
 
 TEST(AddressKind, KnowsWhatMustNotBeConnectedTo) {
@@ -102,4 +102,4 @@ TEST(EphemeralPortFirst, IsWhatTheKernelSays) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::address_test

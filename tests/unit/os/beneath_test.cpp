@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::beneath_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -115,4 +115,4 @@ TEST_F(Beneath, TheWalkForOldKernelsRefusesTheSame) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::beneath_test

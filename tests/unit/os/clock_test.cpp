@@ -7,7 +7,7 @@
 
 #include "os/random.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::clock_test {
 namespace {
 
 TEST(Clock, NeverGoesBackwards) {
@@ -38,4 +38,4 @@ TEST(Random, DoesNotRepeatItself) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::clock_test

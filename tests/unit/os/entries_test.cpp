@@ -13,7 +13,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::entries_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -164,4 +164,4 @@ TEST(LargeBuffer, IsUsedAgainAndGrows) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::entries_test

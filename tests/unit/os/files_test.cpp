@@ -13,7 +13,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::files_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -285,4 +285,4 @@ TEST(Files, TellsTheSpaceOfTheWholeFileSystem) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::files_test

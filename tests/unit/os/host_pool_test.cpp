@@ -14,7 +14,7 @@
 
 #include "os/loop_executor.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::host_pool_test {
 namespace {
 
 constexpr auto k_patience = std::chrono::seconds{20};
@@ -133,4 +133,4 @@ TEST(LoopExecutor, OneLaneOfAHostDoesNotHoldUpItsOthers) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::host_pool_test

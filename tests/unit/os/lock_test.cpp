@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::lock_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -58,4 +58,4 @@ TEST(FileLock, IsNotInheritedByChildren) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::lock_test

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::log_test {
 namespace {
 
 using gridctl::testing::TempDir;
@@ -93,4 +93,4 @@ TEST(Log, WhatCannotBeWrittenStopsNobody) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::log_test

@@ -14,7 +14,7 @@
 #include "os/files.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::loop_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -206,4 +206,4 @@ TEST(Pool, WaitsForRunningWorkAndDropsTheRest) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::loop_test

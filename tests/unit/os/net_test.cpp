@@ -15,7 +15,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::net_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -250,4 +250,4 @@ TEST(Ready, OtherErrorsSayWhichWay) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::net_test

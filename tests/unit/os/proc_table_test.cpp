@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::proc_table_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -92,4 +92,4 @@ TEST(ProcTable, FindsProgramsInPathAndByPath) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::proc_table_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::process_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -226,4 +226,4 @@ TEST(Spawn, ClosesWhatLiesBetweenBeforeAndBehindTheDescriptorsThatWereNamed) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::process_test

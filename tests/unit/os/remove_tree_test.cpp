@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::remove_tree_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -100,4 +100,4 @@ TEST(RemoveTree, OfAPipeOrASocketRemovesIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::remove_tree_test

@@ -6,7 +6,7 @@
 #include "os/process.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::run_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -74,4 +74,4 @@ TEST(Run, AMissingProgramIsNotFound) { EXPECT_THAT(run({"no-such-program-anywher
 TEST(Run, TellsASignal) { EXPECT_EQ(run({"sh", "-c", "kill -9 $$"})->status.signal, 9); }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::run_test

@@ -17,7 +17,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::os {
+namespace gridctl::os::terminal_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -195,4 +195,4 @@ TEST(Environment, KnowsTheFileSystemOfEveryPath) {
 }
 
 }  // namespace
-}  // namespace gridctl::os
+}  // namespace gridctl::os::terminal_test

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "runs.hpp"
 
-namespace gridctl::plan::testing {
+namespace gridctl::plan::testing::accuracy_test {
 namespace {
 
 TEST(Accuracy, ModelStatesAreThoseOfEachCellOfTheZeroTable) {
@@ -180,4 +180,4 @@ TEST(Accuracy, ZeroThreeAgainstThreeDimensionsIsRightOnAllPairs) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan::testing
+}  // namespace gridctl::plan::testing::accuracy_test

@@ -9,7 +9,7 @@
 
 #include "plan/serve.hpp"
 
-namespace gridctl::plan {
+namespace gridctl::plan::beyond_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(Serve, ABatchIsFasterThanOneAndBoundedByArithmetic) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::beyond_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::plan {
+namespace gridctl::plan::calibrate_test {
 namespace {
 
 std::vector<TimedRun> runs_of(const Terms& truth, int count) {
@@ -52,4 +52,4 @@ TEST(FitMemory, FindsBaseAndOverheadAndIsNotPulledByOneOddRun) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::calibrate_test

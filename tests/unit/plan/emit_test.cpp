@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 
-namespace gridctl::plan {
+namespace gridctl::plan::emit_test {
 namespace {
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST(Emit, MegatronsFlagsAreThoseOfItsParser) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::emit_test

@@ -10,7 +10,7 @@
 #include "plan/search.hpp"
 #include "runs.hpp"
 
-namespace gridctl::plan::testing {
+namespace gridctl::plan::testing::figures_test {
 namespace {
 
 const char* const k_file = GRIDCTL_SOURCE_DIR "/tests/data/plan/figures.json";
@@ -136,4 +136,4 @@ TEST(Figures, AreAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan::testing
+}  // namespace gridctl::plan::testing::figures_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::plan {
+namespace gridctl::plan::memory_test {
 namespace {
 
 Training of(const char* name) {
@@ -114,4 +114,4 @@ TEST(Memory, EmbeddingsCountAsLayersWhereThatDividesThem) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::memory_test

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace gridctl::plan {
+namespace gridctl::plan::mixed_test {
 namespace {
 
 Question group(const char* model, const char* gpu, int nodes) {
@@ -75,4 +75,4 @@ TEST(MixLayers, AreNothingWhereTogetherTheyHoldTooLittle) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::mixed_test

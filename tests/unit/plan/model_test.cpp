@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::plan {
+namespace gridctl::plan::model_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -91,4 +91,4 @@ TEST(Config, TellsWhatIsWrongWithIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::model_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::plan {
+namespace gridctl::plan::outcome_test {
 namespace {
 
 constexpr const char* k_row =
@@ -54,4 +54,4 @@ TEST(Learn, TakesNothingFromOtherClassesNorFromNonsense) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::outcome_test

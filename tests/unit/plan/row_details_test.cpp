@@ -6,7 +6,7 @@
 
 #include "plan/estimate.hpp"
 
-namespace gridctl::plan {
+namespace gridctl::plan::row_details_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -263,4 +263,4 @@ TEST(RowAtItsLimits, IsReadAndBeyondThemRefused) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::row_details_test

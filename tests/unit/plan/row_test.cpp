@@ -4,7 +4,7 @@
 
 #include "runs.hpp"
 
-namespace gridctl::plan::testing {
+namespace gridctl::plan::testing::row_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -98,4 +98,4 @@ INSTANTIATE_TEST_SUITE_P(
 #undef LLAMA
 
 }  // namespace
-}  // namespace gridctl::plan::testing
+}  // namespace gridctl::plan::testing::row_test

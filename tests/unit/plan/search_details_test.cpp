@@ -6,7 +6,7 @@
 #include "plan/search.hpp"
 #include "plan/serve.hpp"
 
-namespace gridctl::plan {
+namespace gridctl::plan::search_details_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -316,4 +316,4 @@ TEST(Serving, NeedsTheLeastGpusThatHoldIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::search_details_test

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace gridctl::plan {
+namespace gridctl::plan::search_test {
 namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -191,4 +191,4 @@ TEST(Wanted, NamesThePartThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace gridctl::plan
+}  // namespace gridctl::plan::search_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace gridctl::probe {
+namespace gridctl::probe::bench_challenge_test {
 namespace {
 
 Draw seeded(std::uint64_t seed) {
@@ -115,4 +115,4 @@ TEST(BenchChallenge, ACommitmentStandsForOneAnswer) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::bench_challenge_test

@@ -8,7 +8,7 @@
 #include "probe/nics.hpp"
 #include "probe/pci.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::bus_test {
 namespace {
 
 class BusTest : public ProbeTest {
@@ -233,4 +233,4 @@ TEST_F(BusTest, ReadsIntelFrequenciesOfBothDrivers) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::bus_test

@@ -23,7 +23,7 @@
 #include "probe/software.hpp"
 #include "probe/tool_text.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::edges_test {
 namespace {
 
 using ::testing::Contains;
@@ -543,4 +543,4 @@ TEST_F(HostEdges, WhyNothingHandsGpusToContainers) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::edges_test

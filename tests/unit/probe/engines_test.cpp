@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::probe {
+namespace gridctl::probe::engines_test {
 namespace {
 
 ToolAnswer answer(int exit_code, std::string out, std::string err = {}) {
@@ -168,4 +168,4 @@ TEST(Podman, SaysWhyItDoesNotWork) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::engines_test

@@ -5,7 +5,7 @@
 
 #include "fixture.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::facts_test {
 namespace {
 
 TEST(Facts, FindIdRangesByNameAndByNumber) {
@@ -135,4 +135,4 @@ TEST_F(HostFactsTest, SayWhyTheHomeCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::facts_test

@@ -13,7 +13,7 @@
 
 namespace gridctl::probe {
 
-class ProbeTest : public testing::Test {
+class ProbeTest : public ::testing::Test {
  protected:
   ProbeTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "gridctl-probe-XXXXXX").string();

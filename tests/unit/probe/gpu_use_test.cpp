@@ -8,7 +8,7 @@
 
 #include "support/temp_dir.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::gpu_use_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,7 +52,7 @@ class KernelUse : public ::testing::Test {
     file("sys/class/drm/" + name + "/device/vendor", vendor + "\n");
     file("sys/class/drm/" + name + "/device/uevent", "PCI_SLOT_NAME=" + pci + "\n");
   }
-  testing::TempDir root_;
+  gridctl::testing::TempDir root_;
   HostFiles files_{root_.path()};
 };
 
@@ -82,4 +82,4 @@ TEST_F(KernelUse, LeavesOutWhatTheKernelDoesNotTell) {
 TEST_F(KernelUse, IsEmptyWithoutDrivers) { EXPECT_THAT(kernel_gpu_use(files_), IsEmpty()); }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::gpu_use_test

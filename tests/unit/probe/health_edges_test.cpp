@@ -23,7 +23,7 @@
 #include "probe/software.hpp"
 #include "probe/tool_text.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::health_edges_test {
 namespace {
 
 using ::testing::Contains;
@@ -565,4 +565,4 @@ TEST(IntelTopology, LinksEachPairOfFirstTilesOnce) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::health_edges_test

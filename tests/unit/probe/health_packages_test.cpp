@@ -5,7 +5,7 @@
 
 #include "fixture.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::health_packages_test {
 namespace {
 
 using wire::Package;
@@ -121,4 +121,4 @@ TEST_F(PackagesTest, WithoutAPackageManagerTheProgramsAreAsked) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::health_packages_test

@@ -12,7 +12,7 @@
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::health_test {
 namespace {
 
 using wire::GpuHealth;
@@ -390,4 +390,4 @@ TEST(NvidiaGpu, BelievesNoImpossibleHeat) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::health_test

@@ -6,7 +6,7 @@
 
 #include "fixture.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::inventory_test {
 
 extern const VendorPlugin k_acme;  // fourth_vendor.cpp
 
@@ -209,4 +209,4 @@ TEST_F(InventoryTest, NotesAGpuThatTheBusDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::inventory_test

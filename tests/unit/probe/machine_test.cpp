@@ -4,7 +4,7 @@
 #include "fixture.hpp"
 #include "probe/cgroup.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::machine_test {
 namespace {
 
 TEST(Machine, CountsCpuLists) {
@@ -110,4 +110,4 @@ TEST_F(MachineFiles, TellTheVersionsOfInstalledToolkits) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::machine_test

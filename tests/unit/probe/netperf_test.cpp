@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace gridctl::probe {
+namespace gridctl::probe::netperf_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -119,4 +119,4 @@ TEST(RttWindow, KeepsTheNewest) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::netperf_test

@@ -7,7 +7,7 @@
 #include "probe/disks.hpp"
 #include "probe/software.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::parts_test {
 namespace {
 
 class PartsTest : public ProbeTest {
@@ -248,4 +248,4 @@ TEST_F(PartsTest, WhatIsMountedOverAnotherHidesIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::parts_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace gridctl::probe {
+namespace gridctl::probe::preflight_test {
 namespace {
 
 constexpr WallTime k_now{1'795'000'000'000};
@@ -250,4 +250,4 @@ TEST(Preflight, JudgesInventoriesOfOlderAgentsByWhatTheyHave) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::preflight_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace gridctl::probe {
+namespace gridctl::probe::tool_text_test {
 namespace {
 
 TEST(ToolText, KnowsTheWordsForNothing) {
@@ -50,4 +50,4 @@ TEST(ToolText, TakesOnlyWhatLooksLikeAPciAddress) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::tool_text_test

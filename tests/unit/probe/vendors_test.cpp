@@ -17,7 +17,7 @@
 #include "probe/vendor.hpp"
 #include "sched/catalogue/catalogue.hpp"
 
-namespace gridctl::probe {
+namespace gridctl::probe::vendors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -283,4 +283,4 @@ TEST(Vendors, AnswerToNoAnswersWithNothing) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe
+}  // namespace gridctl::probe::vendors_test

@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::hosts_test {
 namespace {
 
 const HostName lab{"lab"};
@@ -134,4 +134,4 @@ TEST_F(Hosts, AreAddedToAStateOfTheFirstSchemaAndACopyIsKept) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::hosts_test

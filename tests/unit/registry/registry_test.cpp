@@ -10,7 +10,7 @@
 #include "os/random.hpp"
 #include "registry/forget.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::registry_test {
 namespace {
 
 class RegistryTest : public ::testing::Test {
@@ -529,4 +529,4 @@ TEST_F(RegistryTest, AnAttemptThatHasEndedIsNotPaused) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::registry_test

@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::remotes_test {
 namespace {
 using ::gridctl::testing::FailsWith;
 using ::gridctl::testing::IsOk;
@@ -98,4 +98,4 @@ TEST_F(Remotes, GetStraysOnlyWhenPinned) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::remotes_test

@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::rows_test {
 namespace {
 using ::gridctl::testing::IsOk;
 using ::testing::ElementsAre;
@@ -235,4 +235,4 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::rows_test

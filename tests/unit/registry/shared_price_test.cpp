@@ -8,7 +8,7 @@
 #include "registry/registry.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::shared_price_test {
 namespace {
 
 constexpr std::int64_t k_hour_ms = 3'600'000;
@@ -97,4 +97,4 @@ TEST_F(OfABag, TwinsThatAreNoWorkersPayEachForItself) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::shared_price_test

@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::registry {
+namespace gridctl::registry::use_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -69,4 +69,4 @@ TEST(BusyPercent, IsOfGpusElseOfTheProcessorsThatWereGiven) {
 }
 
 }  // namespace
-}  // namespace gridctl::registry
+}  // namespace gridctl::registry::use_test

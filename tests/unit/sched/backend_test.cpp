@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::backend_test {
 namespace {
 using namespace std::chrono_literals;
 using job::Backend;
@@ -215,4 +215,4 @@ TEST(CollectiveTimeout, GrowsWithLatencyMembersAndTheExchange) {
   EXPECT_EQ(collective_timeout(wan), 600s + 804s);
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::backend_test

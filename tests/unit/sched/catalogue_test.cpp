@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace gridctl::sched {
+namespace gridctl::sched::catalogue_test {
 namespace {
 
 std::uint64_t gigabytes_as_shown(double gb) { return static_cast<std::uint64_t>(gb * 1.07 * 1e9); }
@@ -267,4 +267,4 @@ TEST(ModelMatch, WritesTheModelsOfAnInventoryAndBelievesNoHost) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::catalogue_test

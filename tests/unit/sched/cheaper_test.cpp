@@ -9,7 +9,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::cheaper_test {
 namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(Cheaper, IsNotAskedForJobsThatSomethingElseDecides) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::cheaper_test

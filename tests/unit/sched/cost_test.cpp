@@ -8,7 +8,7 @@
 #include "sched/place.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::cost_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -160,4 +160,4 @@ TEST(Place, TakesTheBestOfEqualAlternatives) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::cost_test

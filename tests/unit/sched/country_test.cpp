@@ -9,10 +9,10 @@
 
 #include "sched/geo/country_table.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::country_test {
 namespace {
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Landmark k_frankfurt{"fra", {50.11, 8.68}, "DE"};
 const Landmark k_berlin{"ber", {52.52, 13.40}, "DE"};
@@ -122,4 +122,4 @@ TEST(DeclaredCountry, IsNotAcquittedByItsOwnWord) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::country_test

@@ -8,7 +8,7 @@
 
 #include "sched/shell_words.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::coupling_test {
 namespace {
 using job::Backend;
 using job::JobClass;
@@ -248,4 +248,4 @@ TEST(NameParts, AreWordsInLowerCase) {
   EXPECT_TRUE(name_parts("").empty());
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::coupling_test

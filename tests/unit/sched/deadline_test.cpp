@@ -9,7 +9,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::deadline_test {
 namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST(CantBeLate, LeavesAHostThatIsTooSlowWhileAFastOneCanStillMakeIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::deadline_test

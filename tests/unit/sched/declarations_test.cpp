@@ -12,7 +12,7 @@
 #include "sched/place.hpp"
 #include "sched/standing/verdict.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::declarations_test {
 namespace {
 
 using nlohmann::json;
@@ -208,4 +208,4 @@ TEST(Declarations, AJobThatNamesAModelStaysAwayFromWhatIsNotSurelyThat) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::declarations_test

@@ -7,7 +7,7 @@
 #include "sched/gang.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::elastic_test {
 namespace {
 using ::testing::HasSubstr;
 using std::chrono::seconds;
@@ -122,4 +122,4 @@ TEST(Elastic, FixedGangsHaveOneSize) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::elastic_test

@@ -8,7 +8,7 @@
 #include "sched/ranks.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::fabric_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(Ranks, ProgramsThatReachOtherHostsBySshAreToldOf) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::fabric_test

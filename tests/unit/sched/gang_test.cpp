@@ -11,7 +11,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::gang_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -434,4 +434,4 @@ INSTANTIATE_TEST_SUITE_P(Gang, AgainstBruteForce, ::testing::Values(Near::island
                          [](const auto& tested) { return tested.param == Near::any ? "anywhere" : "island"; });
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::gang_test

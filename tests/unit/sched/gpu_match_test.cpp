@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::sched {
+namespace gridctl::sched::gpu_match_test {
 namespace {
 
 TEST(GpuName, MatchesTheSpellingsPeopleUse) {
@@ -130,4 +130,4 @@ TEST(GpuRequest, IsDescribedAsItIsWritten) {
   EXPECT_EQ(describe(job::GpuRequest{{}, {"H100"}, {}, 80ull << 30, 1, 1}), "H100:..80GiB");
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::gpu_match_test

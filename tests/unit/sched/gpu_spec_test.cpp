@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::sched {
+namespace gridctl::sched::gpu_spec_test {
 namespace {
 using job::GpuRequest;
 constexpr std::uint64_t k_gb = 1'000'000'000;
@@ -70,4 +70,4 @@ TEST(GpuSpec, RefusesWhatItDoesNotUnderstand) {
   EXPECT_NE(parse_gpu_spec("4090").error().message.find("did you mean 'RTX4090'?"), std::string::npos);
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::gpu_spec_test

@@ -9,7 +9,7 @@
 #include "sched/place.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::host_end_test {
 namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -119,4 +119,4 @@ TEST(HostEnd, BringsTheLastCheckpointForward) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::host_end_test

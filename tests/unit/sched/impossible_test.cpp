@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "sched/catalogue/gpu_spec.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::impossible_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -299,4 +299,4 @@ TEST(Impossible, LeavesAnOrdinaryJobAlone) {
   EXPECT_EQ(why(AJob("A100:8", 2)), "possible") << "no provider is registered: said elsewhere";
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::impossible_test

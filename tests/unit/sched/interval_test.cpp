@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace gridctl::sched {
+namespace gridctl::sched::interval_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -97,4 +97,4 @@ TEST(CheckpointInterval, SaysWhenCheckpointingAloneWastesOverHalf) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::interval_test

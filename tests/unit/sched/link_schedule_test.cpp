@@ -6,11 +6,11 @@
 
 #include <set>
 
-namespace gridctl::sched {
+namespace gridctl::sched::link_schedule_test {
 namespace {
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using Kind = LinkTask::Kind;
 
@@ -106,4 +106,4 @@ TEST(LinkSchedule, GrowsWithTheHostsNotWithTheirSquare) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::link_schedule_test

@@ -8,7 +8,7 @@
 #include "sched/catalogue/gpu_spec.hpp"
 #include "sched/catalogue/list_price.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::outline_test {
 namespace {
 using namespace std::chrono_literals;
 using job::Backend;
@@ -150,4 +150,4 @@ TEST(Outline, AnswersWhoWantsTheMemoryReplicated) {
                                         "link carries 0.0125 GB/s, 80800 times less")));
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::outline_test

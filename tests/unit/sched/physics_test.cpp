@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::sched {
+namespace gridctl::sched::physics_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -140,4 +140,4 @@ TEST(Figures, AreShortAndNeverRoundToNothingOrEverything) {
   EXPECT_EQ(share_text(0.998), "99.8 %");
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::physics_test

@@ -9,7 +9,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::place_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -377,4 +377,4 @@ TEST(Explain, CountsTheReasonsOfAPendingJob) {
   EXPECT_FALSE(place(a_job(), {}, {}).could_ever_fit);
 }
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::place_test

@@ -11,7 +11,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::preempt_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -139,4 +139,4 @@ TEST(Preempt, NeverAsksOneThatCouldStay) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::preempt_test

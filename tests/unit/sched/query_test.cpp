@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::query_test {
 namespace {
 using ::gridctl::testing::FailsWith;
 using ::testing::ElementsAre;
@@ -322,4 +322,4 @@ TEST(VersionNumber, OrdersLikeVersionsDo) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::query_test

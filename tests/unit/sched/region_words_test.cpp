@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::sched {
+namespace gridctl::sched::region_words_test {
 namespace {
 
 TEST(RegionCode, IsFoundForACountryHoweverItIsSpelled) {
@@ -20,4 +20,4 @@ TEST(RegionCode, IsFoundForASlipInALongWordOnly) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::region_words_test

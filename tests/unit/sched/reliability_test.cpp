@@ -12,7 +12,7 @@
 
 #include "sched/standing/gamma.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::reliability_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -230,4 +230,4 @@ TEST(SpotTraces, FirstHalvesOfTheOthersPredictAsWell) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::reliability_test

@@ -11,7 +11,7 @@
 
 #include "sched/interval.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::replication_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -73,4 +73,4 @@ TEST(Replication, PaysWherePlainCheckpointingWastesOverHalf) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::replication_test

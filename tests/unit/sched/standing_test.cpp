@@ -6,7 +6,7 @@
 #include "sched/place.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::standing_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -282,4 +282,4 @@ TEST(Standing, ItSurvivesBeingKept) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::standing_test

@@ -12,7 +12,7 @@
 #include "sched/place.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::strategy_test {
 namespace {
 using ::testing::AllOf;
 using ::testing::Each;
@@ -187,4 +187,4 @@ TEST(Strategy, AServiceRunsWhereItIsCheapest) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::strategy_test

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-namespace gridctl::sched {
+namespace gridctl::sched::topology_test {
 namespace {
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr double k_fast = 9.4e9;
 
@@ -149,4 +149,4 @@ TEST(Topology, IgnoresLinksOfStrangersAndToOneself) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::topology_test

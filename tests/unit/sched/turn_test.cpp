@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace gridctl::sched {
+namespace gridctl::sched::turn_test {
 namespace {
 
 std::vector<Ending> some() { return in_order({{{"c"}, {}}, {{"b"}, 20}, {{"a"}, 10}, {{"d"}, {}}}); }
@@ -39,4 +39,4 @@ TEST(Turn, IsFoundWithFewQuestionsAmongThousands) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::turn_test

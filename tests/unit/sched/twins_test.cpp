@@ -9,7 +9,7 @@
 
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::twins_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(Twins, KeepOffAHostWhereAnotherIs) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::twins_test

@@ -6,7 +6,7 @@
 #include "sched/place.hpp"
 #include "unit/sched/a_host.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::variants_test {
 namespace {
 using ::testing::HasSubstr;
 
@@ -68,4 +68,4 @@ TEST(VariantsPlacing, AsksTheEngineOfTheVariantOnly) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::variants_test

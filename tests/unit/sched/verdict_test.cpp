@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 
-namespace gridctl::sched {
+namespace gridctl::sched::verdict_test {
 namespace {
 
 // --- measured figures of sound devices -------------------------------------------------------------------------------
@@ -341,4 +341,4 @@ TEST(Trend, OneOutlierIsNoFallAndThreeAre) {
 }
 
 }  // namespace
-}  // namespace gridctl::sched
+}  // namespace gridctl::sched::verdict_test

@@ -13,7 +13,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::agent_client_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -207,4 +207,4 @@ TEST(AgentClient, WaitsNoLongerThanItsDeadline) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::agent_client_test

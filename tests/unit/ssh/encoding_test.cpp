@@ -5,7 +5,7 @@
 
 #include "ssh/kex_offer.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::encoding_test {
 namespace {
 
 TEST(Base64, TakesBackWhatItGave) {
@@ -152,4 +152,4 @@ TEST(KexOffer, ReadsTheListsInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::encoding_test

@@ -7,10 +7,10 @@
 #include "os/random.hpp"
 #include "ssh/encoding.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::key_file_test {
 namespace {
 
-class KeyFile : public testing::Test {
+class KeyFile : public ::testing::Test {
  protected:
   KeyFile() : dir_(os::temporary_directory() / ("gridctl-key-" + os::random_id(12))) {
     EXPECT_TRUE(os::make_directories(dir_).has_value());
@@ -131,4 +131,4 @@ TEST(KeyTypes, ThatLibssh2SignsWith) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::key_file_test

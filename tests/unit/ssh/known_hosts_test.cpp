@@ -7,7 +7,7 @@
 #include "os/random.hpp"
 #include "ssh/encoding.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::known_hosts_test {
 namespace {
 
 HostKey key(const std::string& type, const std::string& body) {
@@ -17,7 +17,7 @@ HostKey key(const std::string& type, const std::string& body) {
   return make_host_key(type, encode_base64(blob)).value();
 }
 
-class KnownHosts : public testing::Test {
+class KnownHosts : public ::testing::Test {
  protected:
   KnownHosts() {
     target_.host = target_.alias = "node.example";
@@ -31,8 +31,8 @@ class KnownHosts : public testing::Test {
 TEST_F(KnownHosts, KeepsPinsInOpenSshFormat) {
   const std::vector<HostKey> keys = {key("ecdsa-sha2-nistp256", "b"), key("ssh-ed25519", "a")};
   ASSERT_TRUE(pin(target_, keys).has_value());
-  EXPECT_THAT(*pinned(target_), testing::ElementsAre(keys[1], keys[0]));
-  EXPECT_THAT(*os::read_file(target_.known_hosts), testing::HasSubstr("[node.example]:2222 ssh-ed25519 AAAAC3"));
+  EXPECT_THAT(*pinned(target_), ::testing::ElementsAre(keys[1], keys[0]));
+  EXPECT_THAT(*os::read_file(target_.known_hosts), ::testing::HasSubstr("[node.example]:2222 ssh-ed25519 AAAAC3"));
 }
 
 TEST_F(KnownHosts, ReplacesOnlyTheHostItIsAbout) {
@@ -42,8 +42,8 @@ TEST_F(KnownHosts, ReplacesOnlyTheHostItIsAbout) {
   ASSERT_TRUE(pin(target_, {&mine, 1}).has_value());
   ASSERT_TRUE(pin(other, {&theirs, 1}).has_value());
   ASSERT_TRUE(pin(target_, {&fresh, 1}).has_value());
-  EXPECT_THAT(*pinned(target_), testing::ElementsAre(fresh));
-  EXPECT_THAT(*pinned(other), testing::ElementsAre(theirs));
+  EXPECT_THAT(*pinned(target_), ::testing::ElementsAre(fresh));
+  EXPECT_THAT(*pinned(other), ::testing::ElementsAre(theirs));
   ASSERT_TRUE(pin(target_, {}).has_value());
   EXPECT_TRUE(pinned(target_)->empty());
 }
@@ -52,7 +52,7 @@ TEST_F(KnownHosts, IgnoresMarkersCommentsAndBrokenLines) {
   const std::string good = key("ssh-ed25519", "a").blob;
   const std::string text = "# node ssh-ed25519 " + good + "\n@revoked node ssh-ed25519 " + good + "\nnode ssh-rsa " +
                            good + "\nnode ssh-ed25519 not-base64\nnode\n\na,node ssh-ed25519 " + good + " comment\n";
-  EXPECT_THAT(parse_known_hosts(text, "node"), testing::ElementsAre(key("ssh-ed25519", "a")));
+  EXPECT_THAT(parse_known_hosts(text, "node"), ::testing::ElementsAre(key("ssh-ed25519", "a")));
   EXPECT_TRUE(parse_known_hosts(text, "nod").empty());
 }
 
@@ -70,7 +70,7 @@ TEST_F(KnownHosts, ShowsBothFingerprintsOfAChange) {
   const Error error = mismatch_error(target_, {&old, 1}, shown.type + " " + shown.fingerprint);
   EXPECT_EQ(error.code, Code::host_key_mismatch);
   EXPECT_THAT(error.message,
-              testing::AllOf(testing::HasSubstr(old.fingerprint), testing::HasSubstr(shown.fingerprint)));
+              ::testing::AllOf(::testing::HasSubstr(old.fingerprint), ::testing::HasSubstr(shown.fingerprint)));
 }
 
 TEST_F(KnownHosts, KeepsForeignLinesAndComments) {
@@ -96,7 +96,7 @@ TEST_F(KnownHosts, PutsTheBestKeyFirstAndEachOnce) {
   const HostKey rsa = key("ssh-rsa", "r"), ecdsa = key("ecdsa-sha2-nistp256", "e"), best = key("ssh-ed25519", "a");
   std::string text;
   for (const HostKey& one : {rsa, ecdsa, best, rsa, best}) text += "node  " + one.type + "\t " + one.blob + "\n";
-  EXPECT_THAT(parse_known_hosts(text, "node"), testing::ElementsAre(best, ecdsa, rsa));
+  EXPECT_THAT(parse_known_hosts(text, "node"), ::testing::ElementsAre(best, ecdsa, rsa));
 }
 
 TEST_F(KnownHosts, DescribesKeysAndSaysHowToTrustAHost) {
@@ -104,12 +104,12 @@ TEST_F(KnownHosts, DescribesKeysAndSaysHowToTrustAHost) {
   EXPECT_EQ(describe({}), "none");
   EXPECT_EQ(describe(std::vector{one, two}), "ssh-ed25519 " + one.fingerprint + ", ssh-rsa " + two.fingerprint);
   const Error unknown = mismatch_error(target_, {}, "ssh-ed25519 SHA256:x");
-  EXPECT_THAT(unknown.message, testing::HasSubstr("no key is pinned"));
-  EXPECT_THAT(unknown.hint, testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
+  EXPECT_THAT(unknown.message, ::testing::HasSubstr("no key is pinned"));
+  EXPECT_THAT(unknown.hint, ::testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
   const Error changed = mismatch_error(target_, {&one, 1}, "x");
-  EXPECT_THAT(changed.message, testing::HasSubstr("has changed"));
-  EXPECT_THAT(changed.hint, testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
+  EXPECT_THAT(changed.message, ::testing::HasSubstr("has changed"));
+  EXPECT_THAT(changed.hint, ::testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::known_hosts_test

@@ -17,7 +17,7 @@
 #include "support/results.hpp"
 #include "support/ssh_server.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::login_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -467,4 +467,4 @@ TEST(Connecting, TellsWhatAServerIsThatSshCouldNotName) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::login_test

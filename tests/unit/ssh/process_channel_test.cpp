@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::process_channel_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -201,4 +201,4 @@ TEST(ProcessChannel, SaysThatThereIsNoSuchProgram) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::process_channel_test

@@ -6,7 +6,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::slots_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -57,4 +57,4 @@ TEST(LoginSlot, WhoWaitsGoesOnWhenOneIsGivenBack) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::slots_test

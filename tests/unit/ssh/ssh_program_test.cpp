@@ -12,7 +12,7 @@
 #include "ssh/user_trust.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::ssh_program_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -263,4 +263,4 @@ TEST(UserTrust, ReadsTheKeyOfTheHostItselfAndNotOfItsJumpHost) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::ssh_program_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::system_ssh_test {
 namespace {
 
 Target target() {
@@ -38,7 +38,7 @@ TEST(SshWords, MeanWhatTheyMean) {
         Case{"something new\r\n", Code::host_unreachable}, Case{"", Code::host_unreachable}}) {
     const Error error = classify_ssh_error(target(), {}, c.words);
     EXPECT_EQ(error.code, c.code) << c.words;
-    EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("\r")));
+    EXPECT_THAT(error.message, ::testing::Not(::testing::HasSubstr("\r")));
   }
 }
 
@@ -46,23 +46,23 @@ TEST(SshWords, NameTheKeyThatTheHostHas) {
   const auto told = [](const char* words) { return classify_ssh_error(target(), {}, words).one_line(); };
   EXPECT_THAT(told("The fingerprint for the ED25519 key sent by the remote host is\r\nSHA256:abcDEF+/123.\r\n"
                    "Host key verification failed.\r\n"),
-              testing::HasSubstr("SHA256:abcDEF+/123"));
+              ::testing::HasSubstr("SHA256:abcDEF+/123"));
   EXPECT_THAT(told("No ED25519 host key is known for 10.0.0.7 and you have requested strict checking.\r\n"
                    "Host key verification failed.\r\n"),
-              testing::HasSubstr("a key of type ED25519"));
-  EXPECT_THAT(told("SHA256:\r\nHost key verification failed.\r\n"), testing::HasSubstr("another one"));
+              ::testing::HasSubstr("a key of type ED25519"));
+  EXPECT_THAT(told("SHA256:\r\nHost key verification failed.\r\n"), ::testing::HasSubstr("another one"));
 }
 
 TEST(SshWords, OfManyTheLastThreeAreQuotedWithoutOurOwnNoise) {
   const Error error = classify_ssh_error(target(), {},
                                          "Connecting to 10.0.0.7 port 22.\r\nConnection established.\r\n@@@@@@@@\r\none\r\n"
                                          "two\r\n\r\n  three  \r\nfour\r\n");
-  EXPECT_THAT(error.message, testing::EndsWith("cannot reach 10.0.0.7:22: two; three; four"));
+  EXPECT_THAT(error.message, ::testing::EndsWith("cannot reach 10.0.0.7:22: two; three; four"));
 }
 
 TEST(SshWords, AreMadeSafeForTheTerminal) {
   const Error error = classify_ssh_error(target(), {}, "\x1b]0;owned\x07 bad\r\n");
-  EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("\x1b")));
+  EXPECT_THAT(error.message, ::testing::Not(::testing::HasSubstr("\x1b")));
 }
 
 TEST(SshWords, BlameTheJumpHostForItsOwnKey) {
@@ -72,7 +72,7 @@ TEST(SshWords, BlameTheJumpHostForItsOwnKey) {
   const Error error =
       classify_ssh_error(behind, {}, "No ED25519 host key is known for gate.\r\nHost key verification failed.\r\n");
   EXPECT_EQ(error.code, Code::host_key_mismatch);
-  EXPECT_THAT(error.message, testing::HasSubstr("jump host"));
+  EXPECT_THAT(error.message, ::testing::HasSubstr("jump host"));
   EXPECT_EQ(error.hint, "ssh gate");
 }
 
@@ -116,7 +116,7 @@ TEST(SshWords, OfEachKindHaveAMessageOfTheirOwn) {
         Case{"", Code::host_unreachable, "cannot reach 10.0.0.7:22: ssh gave no reason"}}) {
     const Error error = classify_ssh_error(target(), {}, c.words);
     EXPECT_EQ(error.code, c.code) << c.words;
-    EXPECT_THAT(error.message, testing::HasSubstr(c.told));
+    EXPECT_THAT(error.message, ::testing::HasSubstr(c.told));
   }
 }
 
@@ -124,7 +124,7 @@ TEST(SshWords, NameTheKeysThatWereOffered) {
   Target with_keys = target();
   with_keys.identities = {"/keys/one", "/keys/two"};
   const Error error = classify_ssh_error(with_keys, {}, "Permission denied (publickey).\n");
-  EXPECT_THAT(error.message, testing::HasSubstr("none of our keys (/keys/one, /keys/two): "));
+  EXPECT_THAT(error.message, ::testing::HasSubstr("none of our keys (/keys/one, /keys/two): "));
   EXPECT_EQ(error.hint, "ssh-copy-id ann@10.0.0.7");
 }
 
@@ -133,17 +133,17 @@ TEST(SshWords, AreQuotedWithoutNoiseAndOnlyTheLastThree) {
       classify_ssh_error(target(), {},
                          "one\r\n@@@@@@@@\r\nConnecting to box\r\n  two  \r\n\r\nConnection established.\r\n"
                          "three\r\nfour @ five\r\n");
-  EXPECT_THAT(error.message, testing::EndsWith(": two; three; four @ five"));
-  EXPECT_THAT(classify_ssh_error(target(), {}, "one\ntwo\nthree\n").message, testing::EndsWith(": one; two; three"));
+  EXPECT_THAT(error.message, ::testing::EndsWith(": two; three; four @ five"));
+  EXPECT_THAT(classify_ssh_error(target(), {}, "one\ntwo\nthree\n").message, ::testing::EndsWith(": one; two; three"));
 }
 
 TEST(SshWords, SayWhichWayWasTaken) {
   Target behind = target();
   behind.proxied = true;
   const auto told = [&](const char* words) { return classify_ssh_error(behind, {}, words).message; };
-  EXPECT_THAT(told("Connection refused"), testing::HasSubstr("10.0.0.7:22 (through a proxy): "));
+  EXPECT_THAT(told("Connection refused"), ::testing::HasSubstr("10.0.0.7:22 (through a proxy): "));
   behind.jump = "gate";
-  EXPECT_THAT(told("Connection refused"), testing::HasSubstr("10.0.0.7:22 (through gate): "));
+  EXPECT_THAT(told("Connection refused"), ::testing::HasSubstr("10.0.0.7:22 (through gate): "));
 }
 
 TEST(SshWords, BlameTheTargetForItsKeyAlsoBehindAnother) {
@@ -152,9 +152,9 @@ TEST(SshWords, BlameTheTargetForItsKeyAlsoBehindAnother) {
   behind.proxied = true;
   const std::string own =
       "No ED25519 host key is known for " + behind.pin_name() + ".\nHost key verification failed.\n";
-  EXPECT_THAT(classify_ssh_error(behind, {}, own).message, testing::HasSubstr("is not known"));
+  EXPECT_THAT(classify_ssh_error(behind, {}, own).message, ::testing::HasSubstr("is not known"));
   const Error other = classify_ssh_error(behind, {}, "Host key verification failed.\n");
-  EXPECT_THAT(other.message, testing::HasSubstr("the jump host on the way to 10.0.0.7:22"));
+  EXPECT_THAT(other.message, ::testing::HasSubstr("the jump host on the way to 10.0.0.7:22"));
   EXPECT_EQ(other.hint, "ssh inner");
 }
 
@@ -166,12 +166,12 @@ TEST(SshWords, TellWhereTheWayThroughAJumpHostEnds) {
   const auto error = [&](const std::string& words) { return classify_ssh_error(behind, {}, words + end); };
   EXPECT_EQ(error("Permission denied (publickey).\n").code, Code::auth_refused);
   EXPECT_EQ(error("Permission denied (publickey).\n").hint, "ssh inner");
-  EXPECT_THAT(error("something\n").message, testing::StartsWith("cannot log in to the jump host on the way to"));
+  EXPECT_THAT(error("something\n").message, ::testing::StartsWith("cannot log in to the jump host on the way to"));
   EXPECT_EQ(error("something\n").code, Code::host_unreachable);
   behind.jump = "gate";
   EXPECT_EQ(error("something\n").hint, "ssh gate");
   for (const char* words : {"stdio forwarding failed\n", "channel 0: open failed: connect failed\n"}) {
-    EXPECT_THAT(error(words).message, testing::StartsWith("the jump host gate cannot reach 10.0.0.7:22"));
+    EXPECT_THAT(error(words).message, ::testing::StartsWith("the jump host gate cannot reach 10.0.0.7:22"));
     EXPECT_EQ(error(words).code, Code::host_unreachable);
   }
 }
@@ -181,8 +181,8 @@ TEST(SshWords, ShowBothKeysOfAChange) {
   const Error error = classify_ssh_error(target(), {&pinned, 1},
                                          "The fingerprint for the ED25519 key sent by the remote host is\nSHA256:new.\n"
                                          "Host key verification failed.\n");
-  EXPECT_THAT(error.message, testing::HasSubstr("pinned is ssh-ed25519 SHA256:old, the host shows SHA256:new;"));
+  EXPECT_THAT(error.message, ::testing::HasSubstr("pinned is ssh-ed25519 SHA256:old, the host shows SHA256:new;"));
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::system_ssh_test

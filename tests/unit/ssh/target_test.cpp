@@ -8,7 +8,7 @@
 #include "os/random.hpp"
 #include "ssh/tokens.hpp"
 
-namespace gridctl::ssh {
+namespace gridctl::ssh::target_test {
 namespace {
 
 TEST(Address, TakesEveryUsualForm) {
@@ -305,4 +305,4 @@ TEST(Transport, HasNamesThatCanBeStored) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh
+}  // namespace gridctl::ssh::target_test

@@ -13,7 +13,7 @@
 #include "support/disk_calls.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::chunk_store_test {
 namespace {
 
 using namespace testing;
@@ -405,4 +405,4 @@ TEST(ChunkStore, ClosesPacksAtTheirSize) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::chunk_store_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace gridctl::store {
+namespace gridctl::store::codec_test {
 namespace {
 
 template <class T>
@@ -110,4 +110,4 @@ TEST(Codec, SurvivesEveryFlippedByteAndEveryTruncation) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::codec_test

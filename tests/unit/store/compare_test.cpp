@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::compare_test {
 namespace {
 
 using namespace testing;
@@ -162,4 +162,4 @@ TEST(Compare, TellsFilesThatCameAndWentAndChunksThatAreMissing) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::compare_test

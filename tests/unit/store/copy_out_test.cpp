@@ -8,7 +8,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::copy_out_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST_F(CopyOut, CountsBlocksAndNamesAndNoHoles) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::copy_out_test

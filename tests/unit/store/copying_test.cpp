@@ -5,7 +5,7 @@
 
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::copying_test {
 namespace {
 
 using namespace testing;
@@ -327,4 +327,4 @@ TEST_F(Copying, StopsWhenToldAndLeavesNoRecord) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::copying_test

@@ -8,7 +8,7 @@
 #include "store/chunk_store.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::crash_test {
 namespace {
 
 using namespace testing;
@@ -98,4 +98,4 @@ TEST(Crash, WritersOfSeveralProcessesAndACollectorDoNotDisturbEachOther) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::crash_test

@@ -13,7 +13,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::difference_test {
 namespace {
 
 using namespace testing;
@@ -240,4 +240,4 @@ TEST(DifferenceCodec, IsLosslessForEveryBitPatternAndSize) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::difference_test

@@ -5,7 +5,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::dir_remote_test {
 namespace {
 
 using namespace testing;
@@ -88,4 +88,4 @@ TEST(RemoteMark, ComesBackAndIsReadStrictly) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::dir_remote_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::encryption_test {
 namespace {
 
 using namespace testing;
@@ -271,4 +271,4 @@ TEST(KeyFile, IsRefusedWithAnyCharacterChangedOrMissing) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::encryption_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::fingerprints_test {
 namespace {
 
 using namespace testing;
@@ -184,4 +184,4 @@ TEST_F(FingerprintsTest, AreNotWrittenWithoutAKey) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::fingerprints_test

@@ -12,7 +12,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::format_test {
 namespace {
 
 using namespace testing;
@@ -152,4 +152,4 @@ TEST(GcPolicy, DecidesByAgeAndLiveShare) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::format_test

@@ -9,13 +9,13 @@
 #include "crypto/sha256.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::gang_tree_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 // Hosts with files whose content is text.
 class GangTree : public ::testing::Test {
@@ -263,4 +263,4 @@ TEST_F(GangTree, AFileOfARankIsKnownByItsName) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::gang_tree_test

@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::golden_test {
 namespace {
 
 using namespace testing;
@@ -65,4 +65,4 @@ TEST(Golden, WritesRawPacksOfVersion1ByteForByte) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::golden_test

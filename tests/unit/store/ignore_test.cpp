@@ -6,7 +6,7 @@
 #include "os/process.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::ignore_test {
 namespace {
 
 using namespace testing;
@@ -103,4 +103,4 @@ TEST(Ignore, ReadsCarriageReturnsAndByteOrderMarks) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::ignore_test

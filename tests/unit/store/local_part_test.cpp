@@ -12,14 +12,14 @@
 #include "store/pickle.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::local_part_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::FailsWith;
-using testing::IsOk;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
 
 Bytes bytes_of(const std::string& text) {
   const ByteView view = as_bytes(text);
@@ -174,4 +174,4 @@ TEST(Pickle, OfAFewBytesForEachLongNameIsRefused) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::local_part_test

@@ -6,7 +6,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::newest_test {
 namespace {
 
 using namespace gridctl::testing;
@@ -56,4 +56,4 @@ TEST(NewestText, KeepsTheHighestNumberOfEachJobAndTheNewestJobs) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::newest_test

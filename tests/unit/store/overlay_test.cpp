@@ -5,7 +5,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::overlay_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -37,4 +37,4 @@ TEST(Overlay, LetsNothingBelowStandInTheWay) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::overlay_test

@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::path_test {
 namespace {
 
 using namespace testing;
@@ -152,4 +152,4 @@ TEST(Paths, DoesNotFollowALinkThatIsInTheWay) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::path_test

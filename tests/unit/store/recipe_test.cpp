@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::recipe_test {
 namespace {
 
 using namespace testing;
@@ -157,4 +157,4 @@ TEST_F(Recipe, ThatIsCutOrOddIsRefused) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::recipe_test

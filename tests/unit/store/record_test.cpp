@@ -4,7 +4,7 @@
 #include "support/results.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::record_test {
 namespace {
 
 using namespace testing;
@@ -93,4 +93,4 @@ TEST(RecordName, IsReadStrictly) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::record_test

@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::shared_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST_F(SharedFolder, CannotBeBlockedByTakingANameInIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::shared_folder_test

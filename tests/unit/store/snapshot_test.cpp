@@ -8,7 +8,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::snapshot_test {
 namespace {
 
 using namespace testing;
@@ -156,4 +156,4 @@ TEST_F(Snapshots, KnowsHdf5ByItsSuperblock) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::snapshot_test

@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
-namespace gridctl::store {
+namespace gridctl::store::tree_test {
 namespace {
 
 using namespace testing;
@@ -254,4 +254,4 @@ TEST(Materialise, RemovesWhatItMadeWhenAChunkIsMissing) {
 }
 
 }  // namespace
-}  // namespace gridctl::store
+}  // namespace gridctl::store::tree_test

@@ -7,7 +7,7 @@
 #include "store/materialise.hpp"
 #include "unit/transfer/fixtures.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::broken_links_test {
 namespace {
 
 using namespace store::testing;
@@ -213,4 +213,4 @@ TEST_F(BrokenLinks, AHostThatTakesNoFurtherConnectionIsPulledFromAllTheSame) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::broken_links_test

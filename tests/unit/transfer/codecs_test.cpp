@@ -5,7 +5,7 @@
 #include "store/materialise.hpp"
 #include "unit/transfer/fixtures.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::codecs_test {
 namespace {
 
 using namespace store::testing;
@@ -217,4 +217,4 @@ TEST_F(Encoded, AHostRefusesABadEncodingAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::codecs_test

@@ -18,7 +18,7 @@
 #include "transfer/fd_link.hpp"
 #include "transfer/serve_remote.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::host_remote_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -314,10 +314,10 @@ TEST(HostRemoteLies, AHostKnowsNothingOfWhatIsWrongHere) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::host_remote_test
 
 namespace gridctl::store::testing {
 namespace {
-INSTANTIATE_TEST_SUITE_P(Host, BackendSuite, ::testing::Values(RemoteUnderTest{"host", transfer::make_host}));
+INSTANTIATE_TEST_SUITE_P(Host, BackendSuite, ::testing::Values(RemoteUnderTest{"host", transfer::host_remote_test::make_host}));
 }  // namespace
 }  // namespace gridctl::store::testing

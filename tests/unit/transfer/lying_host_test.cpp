@@ -9,7 +9,7 @@
 #include "crypto/sha256.hpp"
 #include "unit/transfer/fixtures.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::lying_host_test {
 namespace {
 
 using namespace store::testing;
@@ -172,4 +172,4 @@ TEST_F(LyingHost, CannotLeaveHereWhatItFalsified) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::lying_host_test

@@ -9,7 +9,7 @@
 #include "transfer/s3_wire.hpp"
 #include "xml/document.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::s3_answers_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -230,4 +230,4 @@ TEST(S3Backoff, GrowsAtRandomUpToItsBound) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::s3_answers_test

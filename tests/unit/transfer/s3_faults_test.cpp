@@ -15,7 +15,7 @@
 #include "transfer/s3.hpp"
 #include "transfer/s3_upload.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::s3_faults_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -75,7 +75,7 @@ class S3Faults : public ::testing::Test {
   }
   BootTime now() { return os::system_clock().boot(); }
 
-  testing::TempDir folder_;
+  gridctl::testing::TempDir folder_;
   S3Options options_;
   std::vector<std::string> told_;
 };
@@ -456,4 +456,4 @@ TEST_F(S3Uploads, AreRefusedWhenTheyBecameSomethingElse) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::s3_faults_test

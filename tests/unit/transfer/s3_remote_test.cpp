@@ -8,7 +8,7 @@
 #include "transfer/s3.hpp"
 #include "transfer/s3_credentials.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::s3_remote_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -53,7 +53,7 @@ class S3LoginOf : public ::testing::Test {
                                  },
                                  home_.path()});
   }
-  testing::TempDir home_;
+  gridctl::testing::TempDir home_;
   std::map<std::string, std::string> variables_;
 };
 
@@ -119,4 +119,4 @@ TEST_F(S3LoginOf, RefusesARegionThatIsNone) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::s3_remote_test

@@ -6,7 +6,7 @@
 #include "crypto/sha256.hpp"
 #include "support/results.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::s3_sign_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -76,4 +76,4 @@ TEST(S3Signature, SignsTokensOddNamesAndQueriesAsTheReferenceDoes) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::s3_sign_test

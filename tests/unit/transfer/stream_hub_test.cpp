@@ -12,7 +12,7 @@
 #include "transfer/socket_link.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::stream_hub_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -24,7 +24,7 @@ std::pair<os::Fd, os::Fd> sockets() {
 }
 
 // Both sides of a conversation, in one loop.
-class Streams : public testing::Test {
+class Streams : public ::testing::Test {
  protected:
   struct Side {
     Side(os::Loop& loop, os::Fd socket, StreamHub::Side side)
@@ -250,4 +250,4 @@ TEST_F(Streams, TheRoundTripIsMeasured) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::stream_hub_test

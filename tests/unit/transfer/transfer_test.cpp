@@ -8,7 +8,7 @@
 #include "store/store_key.hpp"
 #include "unit/transfer/fixtures.hpp"
 
-namespace gridctl::transfer {
+namespace gridctl::transfer::transfer_test {
 namespace {
 
 using namespace store::testing;
@@ -310,4 +310,4 @@ TEST(FdLink, TimesOutWhenNothingComesAndReportsAClosedLink) {
 }
 
 }  // namespace
-}  // namespace gridctl::transfer
+}  // namespace gridctl::transfer::transfer_test

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "ui/json.hpp"
 
-namespace gridctl::ui {
+namespace gridctl::ui::forged_json_test {
 namespace {
 
 TEST(JsonOutput, CannotCarryBytesThatATerminalObeys) {
@@ -27,4 +27,4 @@ TEST(JsonOutput, LeavesWhatIsHarmlessAlone) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::forged_json_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::ui {
+namespace gridctl::ui::human_test {
 namespace {
 
 constexpr std::int64_t k_second = 1000;
@@ -52,4 +52,4 @@ TEST(Human, LeavesOutNeedlessDigits) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::human_test

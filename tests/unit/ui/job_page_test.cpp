@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::ui {
+namespace gridctl::ui::job_page_test {
 namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(JobPage, WithoutAnAttemptSaysSo) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::job_page_test

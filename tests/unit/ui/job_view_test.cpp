@@ -5,7 +5,7 @@
 
 #include "ui/width.hpp"
 
-namespace gridctl::ui {
+namespace gridctl::ui::job_view_test {
 namespace {
 
 const WallTime k_now{1'800'000'060'000};
@@ -84,4 +84,4 @@ TEST(EventLine, ShowsATracebackAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::job_view_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace gridctl::ui {
+namespace gridctl::ui::json_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -98,4 +98,4 @@ TEST(Json, EmptyListsAreEmptyArrays) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::json_test

@@ -7,7 +7,7 @@
 
 #include "ui/json.hpp"
 
-namespace gridctl::ui {
+namespace gridctl::ui::provider_view_test {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -159,4 +159,4 @@ TEST(ProviderView, GivesScriptsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::provider_view_test

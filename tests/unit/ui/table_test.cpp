@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "ui/width.hpp"
 
-namespace gridctl::ui {
+namespace gridctl::ui::table_test {
 namespace {
 
 Table hosts() {
@@ -80,4 +80,4 @@ TEST(Facts, PadsKeysAndKeepsEachOnOneLine) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::table_test

@@ -8,7 +8,7 @@
 #include "ui/top_view.hpp"
 #include "ui/width.hpp"
 
-namespace gridctl::ui {
+namespace gridctl::ui::use_view_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(TopJson, IsJsonWithIntegersAsIntegers) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::use_view_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::ui {
+namespace gridctl::ui::width_test {
 namespace {
 
 TEST(Width, CountsColumnsNotBytes) {
@@ -39,4 +39,4 @@ TEST(Width, WrapsAtSpacesAndKeepsParagraphs) {
 }
 
 }  // namespace
-}  // namespace gridctl::ui
+}  // namespace gridctl::ui::width_test

@@ -5,7 +5,7 @@
 
 #include <list>
 
-namespace gridctl::whole {
+namespace gridctl::whole::cohort_test {
 namespace {
 
 class Cohorts : public ::testing::Test {
@@ -97,4 +97,4 @@ TEST_F(Cohorts, ExpectsWhatWasRestored) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::cohort_test

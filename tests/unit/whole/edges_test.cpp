@@ -7,7 +7,7 @@
 #include "whole/shards.hpp"
 #include "whole/stall.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::edges_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -395,4 +395,4 @@ TEST(Stalls, OfAnEmptyFolderEndWithTheFirstFile) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::edges_test

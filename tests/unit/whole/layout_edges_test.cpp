@@ -5,7 +5,7 @@
 #include "unit/whole/directory.hpp"
 #include "whole/layout_tools.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::layout_edges_test {
 namespace {
 
 using store::testing::safetensors;
@@ -405,4 +405,4 @@ TEST_F(Units, DeepSpeedBelievesNoMoreThanAHundredThousandRanks) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::layout_edges_test

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "unit/whole/directory.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::layouts_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,4 +185,4 @@ INSTANTIATE_TEST_SUITE_P(Golden, Layouts,
                          });
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::layouts_test

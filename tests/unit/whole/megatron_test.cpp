@@ -4,7 +4,7 @@
 
 #include "unit/whole/directory.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::megatron_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST_F(Megatron, ReleaseIsTheIterationOfWeightsAlone) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::megatron_test

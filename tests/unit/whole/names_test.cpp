@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gridctl::whole {
+namespace gridctl::whole::names_test {
 namespace {
 
 TEST(Names, OfTemporaryFiles) {
@@ -48,4 +48,4 @@ TEST(Names, NumberedFolders) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::names_test

@@ -5,7 +5,7 @@
 
 #include "unit/whole/directory.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::overdue_test {
 namespace {
 
 using store::testing::noise;
@@ -223,4 +223,4 @@ TEST_F(Overdue, AGoodEndDoesNotVouchForATornFile) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::overdue_test

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace gridctl::whole {
+namespace gridctl::whole::stall_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -55,4 +55,4 @@ TEST(Stall, AsksForTheFolderWhenNothingIsWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::stall_test

@@ -5,7 +5,7 @@
 #include "unit/whole/directory.hpp"
 #include "whole/watch.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::watch_edges_test {
 namespace {
 
 using store::testing::noise;
@@ -365,4 +365,4 @@ TEST_F(WatchEdges, WritingLastsFromTheFirstChangeThatIsSeenToTheLast) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::watch_edges_test

@@ -8,7 +8,7 @@
 
 #include "unit/whole/directory.hpp"
 
-namespace gridctl::whole {
+namespace gridctl::whole::watch_test {
 namespace {
 
 using ::testing::Contains;
@@ -522,4 +522,4 @@ TEST_F(Wholeness, AsksAboutEachUnchangedFileOnce) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole
+}  // namespace gridctl::whole::watch_test

@@ -5,7 +5,7 @@
 #include "support/results.hpp"
 #include "wire/frame.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::bag_test {
 namespace {
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
@@ -56,4 +56,4 @@ TEST(BagMessages, AreRefusedBeyondTheirLimits) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::bag_test

@@ -5,7 +5,7 @@
 
 #include "wire/frame.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::bench_test {
 namespace {
 
 BenchStage sample_stage() {
@@ -76,4 +76,4 @@ TEST(BenchMessages, TheLargestAnswerFitsIntoAFrame) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::bench_test

@@ -3,7 +3,7 @@
 #include "samples.hpp"
 #include "support/json_fields.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::fields_test {
 namespace {
 
 // What another machine advises a person to type is never shown.
@@ -15,4 +15,4 @@ TEST(MessageFields, AreEachReadForItself) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::fields_test

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::forged_text_test {
 namespace {
 
 TEST(HostsWords, CannotBecomeACommandThatWeRecommend) {
@@ -54,4 +54,4 @@ TEST(HostsWords, CannotMakeOurSumsOverflow) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::forged_text_test

@@ -5,7 +5,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::frame_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -148,4 +148,4 @@ TEST(Decoder, HoldsNoMoreThanWhatIsNotTakenYet) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::frame_test

@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "wire/frame.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::golden_test {
 namespace {
 
 std::string file_of(const std::string& name) { return std::string(GRIDCTL_SOURCE_DIR) + "/tests/data/wire/" + name; }
@@ -53,4 +53,4 @@ TEST(Golden, BytesOfVersionOneAreStillWhatWeSendAndAccept) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::golden_test

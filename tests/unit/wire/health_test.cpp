@@ -6,7 +6,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::health_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -112,4 +112,4 @@ TEST(Health, DamagedBytesAreRefusedOrReadNeverWorse) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::health_test

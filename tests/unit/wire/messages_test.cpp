@@ -5,7 +5,7 @@
 #include "support/results.hpp"
 #include "wire/frame.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::messages_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -165,4 +165,4 @@ TEST(Messages, NamesOfPhasesAndEndsAreDistinctAndComeBack) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::messages_test

@@ -3,7 +3,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::network_test {
 namespace {
 using namespace std::chrono_literals;
 using gridctl::testing::FailsWith;
@@ -93,4 +93,4 @@ TEST(LinkMessages, RefuseFiguresThatNoLinkHas) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::network_test

@@ -8,7 +8,7 @@
 #include "wire/frame.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::refusal_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -170,4 +170,4 @@ TEST(Refusals, AreOneSafeLine) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::refusal_test

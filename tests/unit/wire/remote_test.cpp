@@ -4,7 +4,7 @@
 #include "support/results.hpp"
 #include "wire/messages.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::remote_test {
 namespace {
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
@@ -41,4 +41,4 @@ TEST(RemoteMessages, AreRefusedBeyondTheirLimits) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::remote_test

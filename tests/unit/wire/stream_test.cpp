@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace gridctl::wire {
+namespace gridctl::wire::stream_test {
 namespace {
 
 StreamOpen full_open() {
@@ -82,4 +82,4 @@ TEST(Ports, AreReadAsTheHostIsTold) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::stream_test

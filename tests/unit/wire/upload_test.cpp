@@ -3,7 +3,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::wire {
+namespace gridctl::wire::upload_test {
 namespace {
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
@@ -51,4 +51,4 @@ TEST(UploadMessages, AreRefusedBeyondTheirLimits) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::upload_test

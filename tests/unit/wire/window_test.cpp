@@ -5,7 +5,7 @@
 
 #include <deque>
 
-namespace gridctl::wire {
+namespace gridctl::wire::window_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -109,4 +109,4 @@ TEST(RoundTrip, SeesAQueueAndNoMereJitter) {
 }
 
 }  // namespace
-}  // namespace gridctl::wire
+}  // namespace gridctl::wire::window_test

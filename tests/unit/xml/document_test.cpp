@@ -6,7 +6,7 @@
 
 #include "support/results.hpp"
 
-namespace gridctl::xml {
+namespace gridctl::xml::document_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -73,4 +73,4 @@ TEST(Document, IsReadInPieces) {
 }
 
 }  // namespace
-}  // namespace gridctl::xml
+}  // namespace gridctl::xml::document_test
