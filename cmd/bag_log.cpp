@@ -126,12 +126,12 @@ Result<int> fails_of_halt(std::string_view text, int tasks) {
     if (rest.starts_with(when)) rest.remove_prefix(when.size());
   int number = 0;
   if (!rest.starts_with("fail=") || rest.size() == text.size())
-    return make_error(Code::usage, "--halt: expected never, or soon,fail=N, now,fail=N or soon,fail=N%");
+    return make_error(Code::usage, "--halt: expected never, soon,fail=N, now,fail=N or soon,fail=N%");
   rest.remove_prefix(5);
   const bool share = rest.ends_with('%');
   if (share) rest.remove_suffix(1);
   if (!parse_into(rest, number) || number < 1 || (share && number > 100))
-    return make_error(Code::usage, "--halt: expected a number from 1 after fail=");
+    return make_error(Code::usage, "--halt: expected a number of at least 1 after fail=");
   if (!share) return number - 1;
   return std::max(k_percent_least, static_cast<int>((std::int64_t{tasks} * number + 99) / 100)) - 1;
 }

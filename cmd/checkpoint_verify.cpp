@@ -52,7 +52,7 @@ class Verifier {
     if (known != seen_.end()) return known->second;
     std::string problem;
     Result<Bytes> content = chunks_->get(chunk.digest);
-    if (content && content->size() != chunk.size) problem = "has another size than the manifest says";
+    if (content && content->size() != chunk.size) problem = "has a different size than the manifest says";
     else if (content) bytes_ += content->size();
     else if (content.error().code == Code::not_found) problem = "is missing";
     else if (content.error().code == Code::checkpoint_damaged) problem = content.error().message;

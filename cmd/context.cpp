@@ -92,7 +92,7 @@ Result<os::Path> state_directory(const std::optional<std::string>& given) {
     return os::Path(*xdg) / "gridctl";
   const os::Path home = os::home_directory();
   if (home.empty())
-    return make_error(Code::usage, "cannot tell where to keep state: neither --state, GRIDCTL_STATE nor HOME is set",
+    return make_error(Code::usage, "no place to keep state: none of --state, GRIDCTL_STATE and HOME is set",
                       "gridctl --state DIR …");
   return home / ".local" / "state" / "gridctl";
 }

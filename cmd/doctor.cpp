@@ -32,7 +32,7 @@ Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {
     return {"",
             "daemon",
             Severity::error,
-            "not running, and nobody follows " + std::to_string(unfinished->size()) +
+            "not running, so nothing follows " + std::to_string(unfinished->size()) +
                 (unfinished->size() == 1 ? " job" : " jobs"),
             "gridctl daemon start",
             7};

@@ -64,13 +64,13 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   else all.push_back(ok("state", state.string()));
   const std::string kind = os::file_system_kind(state);
   if (kind == "nfs" || kind == "nfs4" || kind == "cifs" || kind == "smb2" || kind == "9p" || kind == "fuse.sshfs")
-    all.push_back({"", "state", Severity::error, "it lies on " + kind + ", where locks are not reliable",
+    all.push_back({"", "state", Severity::error, "it is on " + kind + ", where locks are not reliable",
                    "gridctl --state DIR … with a DIR on a local disk", 7});
   if (const std::string by = synced_by(state); !by.empty())
-    all.push_back({"", "state", Severity::error, "it lies in a folder that " + by + " copies while it is written",
-                   "gridctl --state DIR … with a DIR outside of it", 7});
+    all.push_back({"", "state", Severity::error, "it is in a folder that " + by + " copies while gridctl writes it",
+                   "gridctl --state DIR … with a DIR outside that folder", 7});
   if (os::exists(state / "state.db-wal"))
-    all.push_back({"", "database", Severity::error, "somebody has put it into WAL mode, which this SQLite may damage",
+    all.push_back({"", "database", Severity::error, "something switched it to WAL mode, in which this SQLite may damage it",
                    "sqlite3 " + shell_quote((state / "state.db").string()) + " 'PRAGMA journal_mode=TRUNCATE'", 7});
   const Result<std::uint64_t> space = os::free_bytes(state);
   if (space && *space < k_disk_min)

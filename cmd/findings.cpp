@@ -50,11 +50,11 @@ std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>
     if (standing.state != sched::UnitState::quarantined) continue;
     well = false;
     findings.push_back({"health", false, (unit.empty() ? "" : unit + ": ") + "quarantined: " + standing.text,
-                        "mend it, then gridctl provider check " + name.value, true});
+                        "fix it, then gridctl provider check " + name.value, true});
   }
   for (const auto& [gpu, who] : health->standing.busy)
     findings.push_back({"health", false, gpu + ": " + who, "", false});
-  if (well) findings.push_back({"health", true, "nothing is wrong with it", "", true});
+  if (well) findings.push_back({"health", true, "no problems found", "", true});
   return findings;
 }
 

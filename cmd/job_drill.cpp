@@ -102,7 +102,7 @@ class Drill {
       watched_ = attempt.epoch;
       runs_since_ = now;
       saved_since_.reset();
-      context_.note("it runs on " + attempt.lead().host.value + "; waiting for its first checkpoint");
+      context_.note("the job runs on " + attempt.lead().host.value + "; waiting for its first checkpoint");
     }
     if (!saved_since_) {
       TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(attempt.epoch));
@@ -121,7 +121,7 @@ class Drill {
     killed_ = attempt.epoch;
     killed_at_ = now;
     context_.note("checkpoint " + std::to_string(job.machine.head.value) + " is safe; from now on " + facts_.from +
-                  " counts as lost");
+                  " is treated as lost");
     TRY(registry_.apply(id_, {context_.now(), job::Drilled{attempt.epoch}}));
     return false;
   }
@@ -149,7 +149,7 @@ class Drill {
       facts_.to = attempt.lead().host.value;
       began_again_ = now;
       TRY(note_restored(attempt.resumed_from));
-      context_.note("it runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +
+      context_.note("the job runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +
                     ", " + format_duration(now - killed_at_) + " later");
     }
     TRY(look(attempt.number, attempt.epoch));
@@ -204,11 +204,11 @@ class Drill {
     TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry_.attempts(id_));
     const std::string how = job.machine.reason_text;
     if (!killed_) {
-      verdict_ = {"no", "it ended before it had a checkpoint: " + how, {}};
+      verdict_ = {"no", "the job ended before it had a checkpoint: " + how, {}};
       return true;
     }
     if (attempts.empty() || attempts.back().epoch <= *killed_) {
-      verdict_ = {"no", "it did not run again: " + how, {}};
+      verdict_ = {"no", "the job did not run again: " + how, {}};
       return true;
     }
     const registry::AttemptRecord& last = attempts.back();
@@ -319,7 +319,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes(), drill.exactness())
                                   : result.summary);
   if (!context.json && !drill.facts().to.empty() && drill.facts().to == drill.facts().from)
-    context.note("no other host could take it: it was resumed on the same one");
+    context.note("no other host could run the job, so it resumed on the same one");
   return verdict.word == "yes" ? 0 : 1;
 }
 }  // namespace
@@ -333,7 +333,7 @@ const Command k_job_drill{
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
-        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss of steps that are done twice show "
+        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss, compared for the steps that run twice, show "
         "whether it continues exactly; 'recovery: {exact: required}' in the job file makes the drill fail otherwise. It "
         "then ends the drill's job and cleans up the hosts. The drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
         "the host.\n\nThe job sees GRIDCTL_DRILL=1, so that it can use a smaller model or data set, and "

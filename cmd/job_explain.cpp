@@ -31,7 +31,7 @@ Result<std::vector<std::string>> prospects(registry::Registry& registry, const r
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
   std::vector<std::string> lines = sched::explain(decision);
-  lines.insert(lines.begin(), "not decided yet; with what is known now:");
+  lines.insert(lines.begin(), "not decided yet; from what gridctl knows now:");
   return lines;
 }
 
@@ -66,7 +66,7 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
   TRY_ASSIGN(const std::vector<control::RemoteOffer> offers, control::remote_offers(registry));
   for (const control::RemoteOffer& offer : offers)
     if (const std::string why = control::copy_refusal(wanted, offer); !why.empty())
-      lines.push_back("copies of its checkpoints do not go to " + offer.name + ": " + why);
+      lines.push_back("copies of its checkpoints are not sent to " + offer.name + ": " + why);
   return {};
 }
 
@@ -121,7 +121,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (const auto* waiting = std::get_if<job::Waiting>(&job.machine.phase);
       waiting != nullptr && waiting->until && *waiting->until > context.now())
     context.print_line("  the next attempt starts at " + format_rfc3339(*waiting->until) +
-                       " at the earliest: each try after a failure comes later");
+                       " at the earliest: the wait grows with each failure");
   for (const job::Avoided& avoided : job.machine.avoided)
     context.print_line("  stays away from " + avoided.host.value + ": " + sanitize(avoided.reason));
   return 0;

@@ -118,7 +118,7 @@ Result<void> check_replaceable(const os::Path& file) {
   const Result<std::string> there = os::read_file(file, SIZE_MAX);
   if (!there) return there.error().code == Code::not_found ? Result<void>{} : there.error();
   if (there->empty() || there->starts_with(ui::k_page_mark)) return {};
-  return make_error(Code::exists, file.string() + " is not a report of gridctl", "rm " + file.string());
+  return make_error(Code::exists, file.string() + " is not a gridctl report", "rm " + file.string());
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

@@ -42,7 +42,7 @@ Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& regis
   TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
   TRY_ASSIGN(const JobId owner, registry.resolve(name.job));
   if (owner != id)
-    return make_error(Code::usage, "checkpoint " + text + " is of another job",
+    return make_error(Code::usage, "checkpoint " + text + " belongs to another job",
                       "gridctl checkpoint pull " + text + " DIR && gridctl checkpoint push " + id.value + " DIR");
   TRY_ASSIGN(const registry::Checkpoint checkpoint, registry.checkpoint(id, name.seq));
   if (!checkpoint.verified)

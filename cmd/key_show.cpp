@@ -34,7 +34,7 @@ Result<int> run(Context& context, const Parsed&) {
     context.print_line(json.text_or_null("store_key_id", of_store ? name(of_store) : "").text());
   } else {
     ui::Facts facts;
-    facts.add("key", key ? name(key->id()) : "none; it is made when something is first stored");
+    facts.add("key", key ? name(key->id()) : "none; gridctl creates it when it first stores something");
     facts.add("file", paths.store_key().native());
     facts.add("store", std::string(says.text));
     if (says.word == "locked") facts.add("wants", name(of_store));
