@@ -56,7 +56,7 @@ Path lease_directory() {
 Result<void> check_component(std::string_view what, std::string_view id) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   if (id.empty() || id.size() > 64 || id.front() == '-' || !std::ranges::all_of(id, allowed))
-    return make_error(Code::refused, std::string(what) + " is no valid id: '" + sanitize(id.substr(0, 80)) + "'");
+    return make_error(Code::refused, std::string(what) + " is not a valid id: '" + sanitize(id.substr(0, 80)) + "'");
   return {};
 }
 
@@ -173,7 +173,7 @@ Result<std::optional<std::int64_t>> read_number(const Path& path) {
   TRY_ASSIGN(const auto text, read_if_there(path, k_small_bytes));
   if (!text) return std::optional<std::int64_t>{};
   const auto number = parse_number<std::int64_t>(trim(*text));
-  if (!number || *number < 0) return make_error(Code::io, path.string() + " does not hold a number");
+  if (!number || *number < 0) return make_error(Code::io, path.string() + " does not contain a number");
   return number;
 }
 

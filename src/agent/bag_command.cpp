@@ -133,7 +133,7 @@ Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::
         if (line.empty()) continue;
         const std::string name = line.substr(0, line.find('='));
         if (name.size() == line.size() || !is_name(name))
-          return make_error(Code::refused, "the item of task " + index + " is no list of NAME=VALUE");
+          return make_error(Code::refused, "the item of task " + index + " is not a list of NAME=VALUE");
         std::erase_if(variables, [&](const std::string& other) { return other.starts_with(name + "="); });
         variables.push_back(line);
       }

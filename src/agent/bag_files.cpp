@@ -145,7 +145,7 @@ Result<std::uint64_t> append_orders(const os::Path& control, std::uint64_t from,
     return make_error(Code::refused,
                       "orders " + std::to_string(end.count) + " to " + std::to_string(from) + " are missing");
   if (from + orders.size() <= end.count) return end.count;
-  if (end.bytes > k_orders_bytes_max) return make_error(Code::no_space, "this worker has taken all orders that it can");
+  if (end.bytes > k_orders_bytes_max) return make_error(Code::no_space, "this worker cannot take more orders");
   if (end.bytes < *size && ::ftruncate(file.get(), static_cast<off_t>(end.bytes)) != 0)
     return errno_error(errno, "cannot cut the orders");
   const std::vector<wire::BagOrder> fresh(orders.begin() + static_cast<std::ptrdiff_t>(end.count - from), orders.end());

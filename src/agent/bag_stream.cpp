@@ -121,7 +121,7 @@ bool StreamWorker::give(StreamProgram& program) {
   BagTask task = *queue_.next();
   std::string line = item_line(task, spec_.json);
   if (line.find('\n') + 1 != line.size()) {
-    refuse(task, "the item of a stream is one line");
+    refuse(task, "an item of a stream must be a single line");
     return true;
   }
   program.unsent += line;
@@ -228,7 +228,7 @@ void StreamWorker::answer(StreamProgram& program) {
     conclude(program, flight, result, program.line);
     program.fruitless = 0;
   } else {
-    ::dprintf(STDERR_FILENO, "gridctl: this line answers no item: %s\n", sanitize(program.line, k_stray_shown).c_str());
+    ::dprintf(STDERR_FILENO, "gridctl: this line is not the answer to any item: %s\n", sanitize(program.line, k_stray_shown).c_str());
   }
   program.line.clear();
   program.dropped = 0;

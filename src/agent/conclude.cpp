@@ -74,7 +74,7 @@ void AttemptRunner::decide_end() {
   const bool well = status_.end == wire::EndReason::exited && status_.exit_code == 0;
   if (well || stop_wanted() || !harmed_at_ || now() > *harmed_at_ + k_harm_shows) return;
   status_.end = wire::EndReason::vanished;
-  status_.detail = "the GPU's driver failed while it paused the job, and the job did not survive that";
+  status_.detail = "the GPU's driver failed while pausing the job, and the job did not survive";
 }
 
 void AttemptRunner::note_full_disk() {

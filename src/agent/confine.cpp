@@ -63,7 +63,7 @@ bool set_proc_file(const char* file, const std::string& text) {
 Result<void> leave_view() {
   const std::string uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-    return make_error(Code::unsupported, "this host lets no ordinary user make a namespace");
+    return make_error(Code::unsupported, "this host does not let ordinary users create namespaces");
   if (!set_proc_file("/proc/self/setgroups", "deny") || !set_proc_file("/proc/self/uid_map", uid + " " + uid + " 1\n") ||
       !set_proc_file("/proc/self/gid_map", gid + " " + gid + " 1\n"))
     return errno_error(errno, "cannot keep our user in a namespace");

@@ -167,7 +167,7 @@ class Connection {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
       if (request.kind != wire::FrameKind::request && refused_put_) continue;  // the data of a chunk follow its request at once
       if (request.kind != wire::FrameKind::request)
-        return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
+        return make_error(Code::protocol_violation, "received a frame that belongs to no operation");
       const Result<void> allowed = allow(request);
       if (!allowed) {
         TRY(reply(request.stream, wire::error_payload(allowed.error())));
@@ -200,7 +200,7 @@ class Connection {
   void end_if_closed(const wire::Frame& request) {
     if (guest_->check_open()) return;
     if (const Result<void> stopped = stop_started(request); !stopped)
-      os::log(os::LogLevel::warn, "a start that came with a pause goes on: " + stopped.error().one_line());
+      os::log(os::LogLevel::warn, "continuing with a start that came with a pause: " + stopped.error().one_line());
   }
 
   [[nodiscard]] std::vector<std::string> features() const {

@@ -19,8 +19,8 @@ Error stale(Epoch asked, Epoch fence) {
 }  // namespace
 
 Result<void> check_lease(BootTime echo, Duration lease, BootTime now) {
-  if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the lease has no sensible length");
-  if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "the echoed time was never given out by this host");
+  if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the length of the lease is not valid");
+  if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "this host never sent the echoed time");
   if (now >= echo + lease)
     return make_error(Code::refused, "the lease would have ended before it began: the echo is too old");
   return {};
@@ -57,7 +57,7 @@ Result<wire::StartReply> Core::start(const wire::StartRequest& request) {
 Result<void> Core::accept(const wire::StartRequest& request) {
   const AttemptKey key{request.spec.job, request.spec.epoch};
   if (request.boot_id != host_.boot_id())
-    return make_error(Code::refused, "this host was restarted since it was asked (boot id differs)");
+    return make_error(Code::refused, "this host has restarted since the request (the boot id differs)");
   TRY(check_lease(request.echo, request.lease, host_.now()));
   TRY(host_.check(request));
   TRY(check_no_older(key));

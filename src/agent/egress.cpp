@@ -182,7 +182,7 @@ Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerI
 
 std::string open_network() {
   for (const Network& one : k_closed)
-    if (one.address != 0 && has_way(one.address + 1)) return "a network that was closed is open";
+    if (one.address != 0 && has_way(one.address + 1)) return "a network that should be closed is open";
   return has_way_of_ipv6() ? "IPv6 is open" : "";
 }
 
@@ -207,7 +207,7 @@ int egress_hook() {
   for (ssize_t got = 0; size < state.size() && (got = ::read(STDIN_FILENO, state.data() + size, state.size() - size)) > 0;)
     size += static_cast<std::size_t>(got);
   const std::optional<int> pid = pid_in(std::string_view(state).substr(0, size));
-  if (!pid || *pid <= 1) return fail("the state names no process");
+  if (!pid || *pid <= 1) return fail("the state does not name a process");
   std::vector<Network> own = addresses_of_this_machine();
   const std::vector<Network> near = networks_of_this_machine();
   own.insert(own.end(), near.begin(), near.end());
@@ -215,12 +215,12 @@ int egress_hook() {
   const os::Fd ours(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) return fail("cannot enter the container's network");
   const os::Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!netlink.valid()) return fail("there is no netlink");
+  if (!netlink.valid()) return fail("netlink is not available");
   for (const Network& one : k_closed)
-    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot close a network");
+    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot block a network");
   for (const Network& one : own)
-    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot close an address of this machine");
-  if (!add_refusal(netlink.get(), AF_INET6, {})) return fail("cannot close IPv6");
+    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot block an address of this machine");
+  if (!add_refusal(netlink.get(), AF_INET6, {})) return fail("cannot block IPv6");
   if (const std::string open = open_network(); !open.empty()) return fail(open.c_str());
   for (const Network& one : own)
     if (has_way(one.bits == 32 ? one.address : one.address + 1)) return fail("an address of this machine is open");

@@ -35,7 +35,7 @@ class ContainerEngine final : public Engine {
 
   Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) override {
     if (!archive.empty()) return load(spec, archive);
-    if (spec.image.empty()) return make_error(Code::refused, "no image is named and a container engine is asked for");
+    if (spec.image.empty()) return make_error(Code::refused, "a container engine needs an image, but none is named");
     TRY_ASSIGN(const bool here, has_image(spec.image));
     if (here) return spec.image;
     const std::string full = full_image_name(spec.image);
@@ -59,10 +59,10 @@ class ContainerEngine final : public Engine {
     const std::vector<std::string> gate = kind_ == EngineKind::podman ? images.gate() : std::vector<std::string>{};
     const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login", gate);
     if (!pulled && !before.empty())
-      return make_error(Code::engine, "this machine's owner has an image " + name + ", which is for guests only as its registry gives it to everybody: " + pulled.error().message);
+      return make_error(Code::engine, "this machine's owner has an image " + name + "; guests get it only from its registry, and only if it is public: " + pulled.error().message);
     TRY(to_void(pulled));
     TRY_ASSIGN(const std::string id, image_id(name));
-    if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " and does not have it");
+    if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " but does not have it");
     images.add(name, id);
     // The owner's programs mean the one that they had.
     if (!before.empty() && id != before && images.id_of(name) == id) TRY(call({"tag", before, name}, k_call_wait, "give the name " + name + " back to its image"));
@@ -224,7 +224,7 @@ class ContainerEngine final : public Engine {
     const std::string image = loaded_image(output);
     if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
     TRY_ASSIGN(std::string id, image_id(image));
-    if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive and does not have its image");
+    if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive but does not have its image");
     return id;
   }
 

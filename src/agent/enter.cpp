@@ -52,7 +52,7 @@ struct Flow {
 };
 
 Result<os::Fd> knock(const AttemptDir& attempt) {
-  const Error absent = make_error(Code::not_found, "nothing of this attempt runs here");
+  const Error absent = make_error(Code::not_found, "no process of this attempt runs here");
   const unsigned launch = newest_launch(attempt);
   if (launch == 0) return absent;
   const auto init = lock_holder(attempt.run(launch) / "lock");
@@ -67,7 +67,7 @@ Result<os::Fd> knock(const AttemptDir& attempt) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(inside.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid != init->pid)
-    return make_error(Code::refused, "this attempt cannot be entered: its job put another socket in the place of ours");
+    return make_error(Code::refused, "this attempt cannot be entered: its job replaced our socket with another");
   return inside;
 }
 

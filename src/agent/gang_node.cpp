@@ -149,10 +149,10 @@ int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
     }
     const std::string what = std::to_string(left) + (left == 1 ? " process" : " processes");
     const std::string text = watching
-                                 ? "the command has ended here; what it left running (" + what +
-                                       ") goes on until the first host's command has ended"
-                                 : "what the command left running (" + what +
-                                       ") ends with it, for the first host's command has ended or cannot be reached";
+                                 ? "the command has ended here; the processes it left running (" + what +
+                                       ") keep running until the first host's command ends"
+                                 : "the processes that the command left running (" + what +
+                                       ") end with it, because the first host's command has ended or cannot be reached";
     std::fprintf(stderr, "gridctl: %s\n", text.c_str());
     stay(watch, watching);
     if (watching) ::kill(watch, SIGKILL);

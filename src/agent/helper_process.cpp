@@ -111,13 +111,13 @@ Result<std::string> HelperProcess::receive(BootTime deadline, os::Clock& clock) 
       buffer_.erase(0, end + 1);
       return line;
     }
-    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper talks without end");
+    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper sends endless output");
     TRY_ASSIGN(const os::Moved moved, os::read_now(from_.get(), piece));
     buffer_ += as_text(ByteView{piece}.first(moved.bytes));
     if (moved.closed) return make_error(Code::io, "the GPU helper ended without an answer: the driver crashed it");
     if (!moved.blocked) continue;
     const Duration left = deadline - clock.boot();
-    if (left.count() <= 0) return make_error(Code::timed_out, "the GPU did not answer in time: its driver hangs");
+    if (left.count() <= 0) return make_error(Code::timed_out, "the GPU did not answer in time: its driver is hung");
     TRY(os::wait_ready(from_.get(), true, false, left));
   }
 }

@@ -246,7 +246,7 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   if (os::exists(dir.path / "leftover")) TRY(remove_container(dir, attempt_name(key.job, key.epoch, home_)));
   remove_links(dir);
   if (const auto kept = KeptWork(home_).take(dir); !kept)
-    os::log(os::LogLevel::warn, "cannot keep what the job left: " + kept.error().one_line());
+    os::log(os::LogLevel::warn, "cannot keep the files that the job left: " + kept.error().one_line());
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
   // Before the folder goes: without that, nobody would come for it again.

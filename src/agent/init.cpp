@@ -412,7 +412,7 @@ void Init::save_output() {
 bool Init::has_closed_network() const {
   const std::string open = plan_.closed ? open_network() : "";
   if (open.empty()) return true;
-  const std::string line = "gridctl: the job was not started: its network is not filtered as the owner of this machine requires: " + open + "\n";
+  const std::string line = "gridctl: the job was not started: its network is not filtered as this machine's owner requires: " + open + "\n";
   (void)::write(log_.get(), line.data(), line.size());
   return false;
 }
@@ -446,7 +446,7 @@ Result<InitPlan> parse_init(std::span<char* const> arguments) {
   InitPlan plan{arguments[0], arguments[1], arguments[2], {}, {}, {}};
   if (const std::string_view secrets = arguments[3]; secrets != "-") plan.secrets = secrets;
   const auto grace = leading_number<std::int64_t>(arguments[4]);
-  if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is no number of nanoseconds");
+  if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is not a number of nanoseconds");
   plan.grace = Duration{*grace};
   for (const std::string_view word : arguments.subspan(5))
     if (word == k_closed_network) plan.closed = true;

@@ -29,7 +29,7 @@ struct Pty {
 Result<Pty> open_pty(const wire::Terminal& size) {
   Pty pty{os::Fd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), {}};
   if (!pty.master.valid() || ::grantpt(pty.master.get()) != 0 || ::unlockpt(pty.master.get()) != 0)
-    return errno_error(errno, "there is no terminal for a program here");
+    return errno_error(errno, "cannot get a terminal for a program here");
   // By descriptor: a container may not have the name of the other end.
   pty.slave = os::Fd(::ioctl(pty.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!pty.slave.valid()) return errno_error(errno, "cannot open a terminal for a program");

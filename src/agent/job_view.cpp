@@ -83,7 +83,7 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
   if (spec.memory_bytes > k_spec_memory_max) return refuse("more memory than any machine has");
   TRY(check_gang(spec));
-  if (spec.bag && spec.gang) return refuse("a worker of a bag is no member of a gang");
+  if (spec.bag && spec.gang) return refuse("a worker of a bag cannot be a member of a gang");
   if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");
   return {};
 }

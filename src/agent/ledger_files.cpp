@@ -81,7 +81,7 @@ Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
     break;
   }
   if (!fd.valid() && (errno == ELOOP || errno == ENOTDIR))
-    return make_error(Code::refused, "the lease folder " + directory.string() + " is no folder but a link or a file");
+    return make_error(Code::refused, "the lease folder " + directory.string() + " is a link or a file, not a folder");
   if (!fd.valid()) return errno_error(errno, "cannot open the lease folder " + directory.string());
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(errno, "cannot read the lease folder " + directory.string());
@@ -163,13 +163,13 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
     const std::string other = base_name() + "." + std::to_string(os::random_u64() >> 33);
     if (known) ::renameat(directory_.get(), known->c_str(), directory_.get(), other.c_str());
   }
-  if (!lock) return make_error(Code::busy, "others have taken every name of our file in the lease folder");
+  if (!lock) return make_error(Code::busy, "other users have taken every name for our file in the lease folder");
   const BootTime give_up = clock.boot() + patience;
   Duration pause = std::chrono::microseconds{100};
   while (::flock(lock->fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
     if (clock.boot() > give_up)
-      return make_error(Code::busy, "the lease ledger is locked by another process for " + format_duration(patience));
+      return make_error(Code::busy, "the lease ledger has been locked by another process for " + format_duration(patience));
     os::pause_for(pause);
     pause = std::min<Duration>(pause * 2, std::chrono::milliseconds{4});
   }

@@ -95,7 +95,7 @@ Result<void> LogRing::take_file(const os::Path& file, std::uint64_t bytes_max) {
   if (!status) return {};
   if (status->kind != os::FileKind::regular || status->size > bytes_max) {
     TRY(os::remove_tree(file));
-    return make_error(Code::refused, "'" + file.native() + "' is no file of output");
+    return make_error(Code::refused, "'" + file.native() + "' is not an output file");
   }
   (void)tell_dropped();
   TRY(os::rename_path(file, folder_ / piece_name(end_)));

@@ -25,7 +25,7 @@ Result<void> check_target(const std::string& address, std::uint16_t port, std::u
   const os::AddressKind kind = os::address_kind(address);
   if (kind != os::AddressKind::site && kind != os::AddressKind::internet)
     return make_error(Code::refused, "not an address of another host");
-  if (port < port_min) return make_error(Code::refused, "not a port that a host listens on for this");
+  if (port < port_min) return make_error(Code::refused, "not a port that hosts use for this");
   return {};
 }
 
@@ -79,7 +79,7 @@ Result<PeerStream> await_peer(PeerListener& listener, const Digest& token, BootT
     peer->set_deadline(std::min(over, clock.boot() + k_stranger_max));
     if (prove_as_listener(*peer, token)) return *std::move(peer);
   }
-  return make_error(Code::refused, "only strangers came");
+  return make_error(Code::refused, "only unknown peers connected");
 }
 
 }  // namespace
@@ -123,10 +123,10 @@ Result<void> Links::sink(const wire::Frame& request) {
   std::uint64_t received = 0;
   for (;;) {
     TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_step_max));
-    if (frame.stream != request.stream) return make_error(Code::protocol_violation, "another operation came between");
+    if (frame.stream != request.stream) return make_error(Code::protocol_violation, "another operation interrupted this one");
     if (frame.kind == wire::FrameKind::end) break;
     if (frame.kind != wire::FrameKind::data || frame.payload.size() > wanted.bytes - received)
-      return make_error(Code::protocol_violation, "more data came than was announced");
+      return make_error(Code::protocol_violation, "received more data than announced");
     received += frame.payload.size();
     tally.add(as_bytes(frame.payload));
   }
@@ -168,7 +168,7 @@ void Links::give_back(std::uint64_t bytes) {
 namespace {
 Result<os::FileLock> one_at_a_time(const os::Path& home) {
   TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(home / "links.lock"));
-  if (!lock) return make_error(Code::busy, "this host measures another link just now");
+  if (!lock) return make_error(Code::busy, "this host is measuring another link");
   return *std::move(lock);
 }
 }  // namespace
@@ -180,7 +180,7 @@ Result<void> Links::listen(const wire::Frame& request) {
   if (!lock) return refuse(request, lock.error());
   if (const auto spent = spend(2 * wanted.bytes_max, 1); !spent) return refuse(request, spent.error());
   if (wanted.port != 0 && wanted.port < k_peer_port_min)
-    return refuse(request, make_error(Code::refused, "not a port that a host listens on for this"));
+    return refuse(request, make_error(Code::refused, "not a port that hosts use for this"));
   std::optional<PeerListener> listener;
   if (auto opened = PeerListener::open(wanted.port)) listener.emplace(*std::move(opened));
   else return refuse(request, opened.error());

@@ -36,7 +36,7 @@ void AttemptRunner::read_pause() {
   answer.reply = {pause_.bytes(), now() - began};
   if (order->resume && pause_.stage == PauseStage::running) pause_.gpu_bytes.clear();
   if (const auto written = write_pause_answer(attempt_, answer); !written)
-    os::log(os::LogLevel::error, "cannot answer to the pause: " + written.error().one_line());
+    os::log(os::LogLevel::error, "cannot report the pause: " + written.error().one_line());
   publish();
 }
 
@@ -55,8 +55,8 @@ std::vector<os::ProcessId> AttemptRunner::members() {
 Result<void> AttemptRunner::pause(bool gpu_only) {
   if (pause_.stage == PauseStage::paused) return {};
   const bool begun = pause_.stage != PauseStage::running;  // by a supervisor that is gone
-  if (status_.phase != wire::AttemptPhase::running) return make_error(Code::busy, "the job does not run yet");
-  if (gpu_only && spec_.gpu_uuids.empty()) return make_error(Code::refused, "the job holds no GPU");
+  if (status_.phase != wire::AttemptPhase::running) return make_error(Code::busy, "the job is not running yet");
+  if (gpu_only && spec_.gpu_uuids.empty()) return make_error(Code::refused, "the job does not hold a GPU");
   if (!begun) {
     pause_.gpu_bytes.clear();
     TRY(look_at_gpus());
@@ -76,7 +76,7 @@ Result<void> AttemptRunner::pause(bool gpu_only) {
   Result<void> done = stop_it();
   if (!done) {
     const Result<void> back = put_back();
-    if (!back) done = std::move(done).error().with_context("and it could not be put back: " + back.error().one_line());
+    if (!back) done = std::move(done).error().with_context("and it could not be moved back: " + back.error().one_line());
     return done;
   }
   update_lease(false);  // without its GPUs now
@@ -115,7 +115,7 @@ Result<void> AttemptRunner::leave_gpus() {
   for (const auto& [uuid, memory] : held)
     if (memory.ours > pause_.gpu_bytes[uuid] / 10)
       return make_error(Code::io, "the driver says that the job has left " + uuid + ", but nvidia-smi still shows " +
-                                      format_size(memory.ours) + " of it there");
+                                      format_size(memory.ours) + " in use there");
   return {};
 }
 
@@ -167,7 +167,7 @@ Result<void> AttemptRunner::put_back() {
   if (limits_.run_until) limits_.run_until = *limits_.run_until + lasted;
   if (limits_.run_until)
     if (const auto told = os::write_file_atomically(attempt_.limits_file(), to_text(limits_)); !told)
-      os::log(os::LogLevel::warn, "cannot put off a limit: " + told.error().one_line());
+      os::log(os::LogLevel::warn, "cannot postpone a limit: " + told.error().one_line());
   update_lease(false);
   return {};
 }
@@ -180,7 +180,7 @@ void AttemptRunner::adopt_pause() {
   const bool open = order && (!answer || answer->op != order->op);
   if (pause_.stage == PauseStage::running || pause_.stage == PauseStage::paused || open) return;
   if (const auto back = put_back(); !back)
-    os::log(os::LogLevel::error, "a job that was being paused could not be put back: " + back.error().one_line());
+    os::log(os::LogLevel::error, "a job that was being paused could not be moved back: " + back.error().one_line());
 }
 
 // Before it is stopped: frozen processes hear no signal, and what is off its GPUs cannot save.

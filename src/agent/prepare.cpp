@@ -157,7 +157,7 @@ class Preparation {
   Result<void> link(const std::string& at, const Path& to) {
     TRY(check_link_outside(at, attempt_.agent_home()));  // the reason that also holds on other hosts is told first
     if (os::exists(at))
-      return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
+      return make_error(Code::refused, at + " exists on this host, so a plain process cannot use that path");
     std::string known;
     if (auto text = os::read_file(links_file(attempt_), k_links_bytes_max)) known = *text;
     TRY(os::write_file_atomically(links_file(attempt_), known + at + "\n"));  // first, so that it is never left behind
@@ -212,7 +212,7 @@ class Preparation {
     TRY(os::remove_tree(folder));
     TRY(fill(*spec_.image_archive, folder, "the image archive"));
     TRY_ASSIGN(const auto names, os::list_directory(folder));
-    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not hold exactly one file");
+    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not contain exactly one file");
     prepared_.image_archive = folder / names[0];
     return {};
   }

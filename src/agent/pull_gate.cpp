@@ -95,8 +95,8 @@ os::Fd connect_publicly(const GateTarget& target, std::string_view& answer, os::
   if (!found) return {};
   for (const std::string& address : *found) {
     if (os::address_kind(address) == os::AddressKind::internet && !is_near(address)) continue;
-    const std::string line = "gridctl: the image or its registry leads to " + sanitize(target.host, 200) + " (" + address +
-                             "), an address of this machine's own network; refused\n";
+    const std::string line = "gridctl: the image or its registry is at " + sanitize(target.host, 200) + " (" + address +
+                             "), an address in this machine's own network; refused\n";
     [[maybe_unused]] const auto told = ::write(STDERR_FILENO, line.data(), line.size());
     answer = k_gate_refused;
     return {};

@@ -218,7 +218,7 @@ Result<Workplace> find_workplace(const AttemptDir& attempt) {
   }
   TRY_ASSIGN(auto kept, KeptWork(attempt.agent_home()).find(attempt.controller(), attempt.job(), attempt.epoch()));
   if (kept) return std::move(*kept);
-  return make_error(Code::not_found, "this host has nothing of this attempt's working directory any more");
+  return make_error(Code::not_found, "this host no longer has this attempt's working directory");
 }
 
 }  // namespace gridctl::agent

@@ -83,12 +83,12 @@ Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkRea
   const std::uint64_t bytes = tree.total_bytes();
   if (free < k_spare_bytes || (free - k_spare_bytes) / 2 < bytes)
     return make_error(Code::no_space, "keeping " + format_size(bytes) + " ready would leave too little of the " +
-                                          format_size(free) + " that are free");
+                                          format_size(free) + " of free space");
   const Path draft = mine.string() + k_draft + std::to_string(::getpid());
   TRY(os::remove_tree(draft));
   TRY(os::make_directories(draft));
   TRY_ASSIGN(const std::optional<os::DirectoryLock> lock, os::DirectoryLock::try_acquire(draft));
-  if (!lock) return make_error(Code::busy, "another process keeps this job's checkpoint ready");
+  if (!lock) return make_error(Code::busy, "another process is already keeping this job's checkpoint ready");
   const auto fill = [&]() -> Result<void> {
     TRY(store::materialise(tree, chunks, tree_of(draft)).context("while making a checkpoint ready"));
     TRY_ASSIGN(const std::string text, ready_text(draft, root));

@@ -107,7 +107,7 @@ Result<void> AttemptRunner::begin() {
   view_ = view_of(attempt_, spec_, std::max(launch_, 1u));
   changes_.add(attempt_.control());
   if (changes_.fd() < 0)
-    os::log(os::LogLevel::warn, "no inotify instance or watch is left for this user: control is looked at instead");
+    os::log(os::LogLevel::warn, "this user has no inotify instance or watch left: polling the control folder instead");
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   checkpoints_changed_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   TRY_ASSIGN(auto ring, LogRing::open(attempt_.log(), spec_.log_ring_bytes));
@@ -275,7 +275,7 @@ Result<void> AttemptRunner::await_init() {
     if (now() >= ask_at) ask_at = now() + k_ask_every;
     // A full disk may have ended init, and then has no room for `once` either.
     if ((gone || now() > give_up) && (claim_once() || (gone && !os::exists(run / "once"))))
-      return make_error(Code::engine, std::string("the engine said that it started the job, but its first process ") +
+      return make_error(Code::engine, std::string("the engine reported that it started the job, but its first process ") +
                                           (gone ? "ended before it began" : "did not begin within 60 s"));
     pollfd waiting{changes_.fd(), POLLIN, 0};
     ::poll(&waiting, 1, k_watch_ms);

@@ -91,9 +91,9 @@ class Curl {
     const std::string code = line == std::string::npos ? "" : said_.substr(line + 1);
     std::string words = sanitize(trim(said_.substr(0, line)), 300);
     if (!status.success())
-      return make_error(Code::host_unreachable, "curl ends with " + std::to_string(status.code) + ": " + words);
+      return make_error(Code::host_unreachable, "curl exited with " + std::to_string(status.code) + ": " + words);
     if (is_one_of(code, {"200"})) return {};
-    return make_error(Code::refused, "the place answers " + sanitize(code, 10) + " " + words);
+    return make_error(Code::refused, "the remote answered " + sanitize(code, 10) + " " + words);
   }
 
  private:

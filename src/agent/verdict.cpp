@@ -17,7 +17,7 @@ void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::Atte
   if (record.phase == k_setup_phase) status.detail = "setup failed";
   else if (!record.first.empty()) status.detail = record.first + " failed first";
   if (record.oom_kills == 0 || record.code == 0) {
-    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job, which went on";
+    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job; the job continued";
     return;
   }
   if (record.signal != 0 || record.code > 0) {
@@ -49,7 +49,7 @@ void judge_end(const Evidence& evidence, wire::AttemptStatus& status) {
   }
   status.end = evidence.oom_killed ? wire::EndReason::oom : wire::EndReason::vanished;
   status.detail = evidence.oom_killed ? "out of memory: the job's first process was killed"
-                                      : "its processes are gone and left no exit record: killed from outside";
+                                      : "its processes disappeared without an exit record: killed from outside";
 }
 
 void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStatus& status) {

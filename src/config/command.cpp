@@ -28,7 +28,7 @@ Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const 
   if (argv.empty() || trim(argv[0]).empty())
     return make_error(Code::usage, "no command was given after '--'", "gridctl job submit -- python train.py");
   for (const std::string& word : argv)
-    if (word.find('\0') != std::string::npos) return make_error(Code::usage, "the command holds a NUL character");
+    if (word.find('\0') != std::string::npos) return make_error(Code::usage, "the command contains a NUL character");
   SourceFile source{"command line", {}};
   const Node empty{Node::Kind::map, "", {}, {}, {}};
   ParsedJob job;

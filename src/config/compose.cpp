@@ -28,28 +28,28 @@ struct Word {
 constexpr Word k_meaningless[] = {{"restart", "a replica that ends is always started again"},
                                   {"container_name", "gridctl names containers itself"},
                                   {"hostname", "gridctl names containers itself"},
-                                  {"init", "gridctl has an init of its own"},
+                                  {"init", "gridctl has its own init"},
                                   {"tty", "a replica has no terminal"},
                                   {"stdin_open", "a replica has no terminal"},
                                   {"logging", "gridctl keeps the output: gridctl service logs"},
-                                  {"labels", "labels of compose mean nothing here"},
-                                  {"networks", "a replica reaches the network by its host"},
-                                  {"pull_policy", "an image is pulled where it is missing"},
+                                  {"labels", "gridctl does not use compose labels"},
+                                  {"networks", "a replica uses its host's network"},
+                                  {"pull_policy", "hosts pull an image that they do not have"},
                                   {"platform", "a host's own platform is used"},
                                   {"stop_grace_period", "see service.drain"},
-                                  {"stop_signal", "a replica is stopped by SIGTERM"},
+                                  {"stop_signal", "SIGTERM stops a replica"},
                                   {"ipc", "/dev/shm has at least 1 GiB"},
                                   {"shm_size", "/dev/shm has at least 1 GiB"},
-                                  {"ulimits", "the limits are those of the host"},
-                                  {"runtime", "GPUs are asked for with gpus or deploy.resources.reservations.devices"},
+                                  {"ulimits", "the host's limits apply"},
+                                  {"runtime", "request GPUs with gpus or deploy.resources.reservations.devices"},
                                   {"expose", "the service has one port"},
-                                  {"profiles", "the one service is always meant"}};
+                                  {"profiles", "the file's only service is always used"}};
 constexpr Word k_refused[] = {
     {"build", "is not supported: build the image, and name it with 'image: NAME'"},
     {"env_file", "is not supported: write its variables under 'environment'"},
     {"depends_on",
-     "is not supported: one file describes one service; write a file for each, and give the other's address"},
-    {"network_mode", "is not supported: leave it out; the port is reached on 127.0.0.1 of the host"},
+     "is not supported: a file describes one service; write a file for each, and give the address of the other"},
+    {"network_mode", "is not supported: omit it; the port is reached at 127.0.0.1 on the host"},
     {"privileged", "is not supported: containers get no privileges"},
     {"cap_add", "is not supported: containers get no privileges"},
     {"security_opt", "is not supported: containers get no privileges"},
@@ -125,13 +125,13 @@ class Compose {
   Result<Node> job() {
     TRY_ASSIGN(const Fields file,
                Fields::open(source_, root_, "", {"version", "name", "services", "volumes", "networks"}));
-    file.ignore("version", "compose does not use it any more");
+    file.ignore("version", "compose no longer uses it");
     for (const char* key : {"volumes", "networks"})
       file.ignore(key, "replicas run on several hosts, which share neither volumes nor networks");
     const Node& services = *root_.find("services");
     if (services.kind != Node::Kind::map || services.items.size() != 1)
       return file.error("services", "expected one service, got " + std::to_string(services.items.size()) +
-                                        ": write a file for each, and submit those that answer requests");
+                                        ": write a file for each, and submit the ones that answer requests");
     const std::string name = services.keys[0].text;
     if (root_.find("name") != nullptr) add(job_, "name", *root_.find("name"));
     else add(job_, "name", scalar(lower(name), services.keys[0].at));
@@ -180,9 +180,9 @@ class Compose {
         if (name == known.image || name.substr(0, name.find_last_of(":@")) == known.image) program = known.program;
     if (program.empty() && command == nullptr)
       return fields.error("image",
-                          "an image's own entrypoint is not run: write its program with 'entrypoint' or 'command'");
+                          "gridctl does not run an image's own entrypoint: write its program with 'entrypoint' or 'command'");
     if (program.empty())
-      source_.warn(command->at, "'command' is taken as the whole command: an image's own entrypoint is not run");
+      source_.warn(command->at, "'command' is used as the complete command: gridctl does not run an image's own entrypoint");
     std::string run =
         program + (program.empty() || command == nullptr ? "" : " ") + (command == nullptr ? "" : command_of(*command));
     if (program == "ollama" && command == nullptr) run = "ollama serve";

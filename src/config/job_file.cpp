@@ -21,7 +21,7 @@ struct Unsupported {
   std::string_view key, why;
 };
 constexpr Unsupported k_unsupported[] = {
-    {"pool", "hosts are no pool of workers: leave it out, and give the job 'num_jobs'"},
+    {"pool", "hosts are not a pool of workers: omit it, and give the job 'num_jobs'"},
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
     {"inputs", "inputs are not supported; use file_mounts"},
@@ -74,7 +74,7 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
   const auto value = context.environment ? context.environment(name) : std::nullopt;
   if (!value)
     return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; " +
-                                       (option == "--secret" ? "set it there, and it is seen by nobody"
+                                       (option == "--secret" ? "set it there, where nobody sees it"
                                                              : "write " + std::string(option) + " " + name + "=VALUE"));
   return std::pair{std::move(name), *value};
 }
@@ -115,7 +115,7 @@ Result<void> read_secrets(const Fields& root, const Context& context, ParsedJob&
   for (const std::string& text : context.overrides.secrets) {
     TRY_ASSIGN(auto pair, assignment("--secret", text, context));
     if (text.find('=') != std::string::npos)
-      root.source().warnings.push_back("--secret " + pair.first + "=… shows its value to everybody on this machine, who "
+      root.source().warnings.push_back("--secret " + pair.first + "=… shows its value to everyone on this machine who "
                                        "may list processes; set " + pair.first + " in the environment and write "
                                        "--secret " + pair.first);
     job.secrets.insert_or_assign(std::move(pair.first), std::move(pair.second));
@@ -303,7 +303,7 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
           [](std::string_view text) { return parse_integer(text, job::k_priority_min, job::k_priority_max); }));
   if (options.image) {
     if (!job.spec.variants.empty())
-      return make_error(Code::usage, "--image: the job file's variants say which image runs where");
+      return make_error(Code::usage, "--image: the job file's variants already name the images");
     if (const auto ok = set_image(*options.image, context, job.spec); !ok) return bad("--image", ok.error());
   }
   if (!options.providers.empty()) job.spec.constraints.providers = options.providers;
@@ -325,7 +325,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   const auto read = [&errors](Result<void> part) {
     if (!part) errors.push_back(std::move(part).error());
   };
-  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is SkyPilot's own");
+  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is specific to SkyPilot");
   read(read_name(root, job.spec));
   read(read_variables(root, context, job));
   std::string image_id;

@@ -83,7 +83,7 @@ Result<void> check_instance_type(const Fields& fields) {
   const std::optional<std::string> gpus = gpus_of_instance(type);
   if (!gpus || fields.find("accelerators") != nullptr) return {};
   const std::string model = gpus->empty() ? "NAME" : *gpus;
-  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so say which GPUs the job "
+  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so name the GPUs that the job "
                                        "needs: 'accelerators: " + model + (model.find(':') == model.npos ? ":COUNT" : "") + "'");
 }
 
@@ -110,7 +110,7 @@ Result<void> read_infra(const Fields& fields, const Context& context, job::Const
   const auto& known = context.known_providers;
   if (!name.empty() && std::ranges::find(known, name) != known.end()) into.providers = {name};
   else if (!name.empty())
-    fields.ignore("infra", "no provider is called '" + excerpt(name) + "'; any that fits is used");
+    fields.ignore("infra", "no provider is called '" + excerpt(name) + "'; any suitable provider is used");
   else fields.ignore("infra", "jobs run on registered providers; see 'constraints'");
   return {};
 }
@@ -148,7 +148,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
         return entry.error(common, "must be the same for all alternatives; give it in 'resources'");
     TRY(check_instance_type(entry));
     ignore_cloud_keys(entry);
-    entry.ignore("ports", "give it in 'resources', for all alternatives");
+    entry.ignore("ports", "move it to 'resources', for all alternatives");
     entry.ignore("infra", "jobs run on registered providers; see 'constraints'");
     TRY(read_spot(entry));
     bool any_order = false;
@@ -157,7 +157,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
   }
   if (found.empty()) return {};
   if (!into.gpus.empty())
-    return resources.error(key, "gives accelerators, and so does '" + resources.path("accelerators") + "'");
+    return resources.error(key, "gives accelerators, but so does '" + resources.path("accelerators") + "'");
   into.any_order = key == "any_of";
   into.gpus = into.any_order ? merge_any(found) : found;
   return {};
@@ -204,7 +204,7 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(fields.value("cpus", spec.resources.cpus, parse_cpus));
   read(fields.value("memory", spec.resources.memory_bytes, parse_gib));
   // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
-  fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
+  fields.ignore("disk_size", "it sizes a cloud machine's disk; 'disk: 100' requires free space on the host");
   read(fields.value("disk", spec.resources.disk_bytes, parse_gib));
   read(read_infra(fields, context, spec.constraints));
   read(read_spot(fields));
@@ -214,7 +214,7 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(read_ports(fields, spec));
   read(fields.text("image_id", image));
   if (!image.empty() && !image.starts_with("docker:"))
-    errors.push_back(fields.expected("image_id", "docker:IMAGE (machine images of clouds mean nothing on providers)"));
+    errors.push_back(fields.expected("image_id", "docker:IMAGE (cloud machine images have no meaning on providers)"));
   if (!errors.empty()) return all_errors(source.file, std::move(errors));
   return {};
 }

@@ -22,8 +22,8 @@ struct RefusedKey {
   std::string_view key, instead;
 };
 constexpr RefusedKey k_refused_keys[] = {
-    {"https", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
-    {"tls", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+    {"https", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
+    {"tls", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
 };
 
 bool is_plain_path(std::string_view text) {
@@ -151,7 +151,7 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
   if (twins == least) fields.ignore("target_qps_per_replica", "the number of replicas is fixed");
   else TRY(fields.number("target_qps_per_replica", {0.001, 1e6}, into.scale_rate));
   for (const char* key : {"base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"})
-    fields.ignore(key, "every host that fits may get a replica");
+    fields.ignore(key, "any suitable host may get a replica");
   return {};
 }
 
@@ -164,7 +164,7 @@ Result<void> read_scale(const Fields& service, job::Service& into) {
                                                {"concurrency", "requests_per_second", "up_after", "down_after"}));
   if (into.replicas_min == 0) return service.error("scale", "needs a range: write 'replicas: 1..4'");
   if (fields.find("requests_per_second") != nullptr && fields.find("concurrency") != nullptr)
-    return fields.error("requests_per_second", "stands beside 'concurrency': the number of replicas follows one of them");
+    return fields.error("requests_per_second", "cannot be combined with 'concurrency': the number of replicas follows only one of them");
   double rate = 0;
   TRY(fields.number("requests_per_second", {0.001, 1e6}, rate));
   if (rate > 0) into.scale_rate = rate, into.scale_concurrency = 0;
@@ -217,11 +217,11 @@ Result<void> read_affinity(const Fields& service, job::Affinity& into) {
 // Keys of other parts of the file that mean nothing, or something else, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
-    return root.error("num_nodes", "each replica of a service has one host; give the number with 'service.replicas'");
-  if (root.find("tasks") != nullptr) return root.error("tasks", "a service has no tasks");
-  if (root.find("replication") != nullptr) return root.error("replication", "give the number with 'service.replicas'");
+    return root.error("num_nodes", "each replica of a service runs on one host; set their number with 'service.replicas'");
+  if (root.find("tasks") != nullptr) return root.error("tasks", "a service cannot have tasks");
+  if (root.find("replication") != nullptr) return root.error("replication", "set the number with 'service.replicas'");
   if (root.find("deadline") != nullptr)
-    return root.error("deadline", "a service has no end: stop it with gridctl service stop");
+    return root.error("deadline", "a service does not end on its own; stop it with gridctl service stop");
   return {};
 }
 }  // namespace
@@ -241,17 +241,17 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   TRY(check_beside(root, spec));
   for (const char* key :
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
-    fields.ignore(key, "it is SkyServe's own: requests go to the replica with the fewest under way");
+    fields.ignore(key, "it is specific to SkyServe: requests go to the replica with the fewest requests under way");
   TRY(read_port(fields, spec, service));
   TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", spec.envs, service));
   TRY(read_replicas(fields, service, spec.twins));
   TRY(read_scale(fields, service));
   TRY(fields.words("retry_post", service.retry_post));
   if (service.retry_post.size() > k_prefixes_max || !std::ranges::all_of(service.retry_post, is_plain_path))
-    return fields.expected("retry_post", "beginnings of paths such as [/v1/], at most 64");
+    return fields.expected("retry_post", "path prefixes such as [/v1/], at most 64");
   TRY(fields.duration("drain", 0s, 24h, service.drain));
   TRY(read_affinity(fields, service.affinity));
-  TRY(read_fixed(fields, "gateway", "here", "is not built yet: write 'gateway: here', the machine that runs gridctl"));
+  TRY(read_fixed(fields, "gateway", "here", "is not supported yet: write 'gateway: here', the machine that runs gridctl"));
   TRY(read_auth(fields, context, service.keys_file));
   const std::string port = std::to_string(service.port);
   std::string& ports = spec.envs["GRIDCTL_FORWARD_PORTS"];

@@ -128,7 +128,7 @@ Result<Items> read_items(const Fields& fields, const Context& context) {
   const auto ways = std::ranges::count_if(std::array{"from", "matrix", "count", "array"}, [&](const char* way) { return fields.find(way) != nullptr; });
   if (ways != 1)
     return error_at(fields.source().file, fields.node().at, "key 'tasks': expected one of count, from, matrix and array");
-  if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "goes with from");
+  if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "requires from");
   if (fields.find("from") != nullptr) return file_items(fields, context);
   if (fields.find("matrix") != nullptr) return matrix_items(fields);
   int count = 1;  // or `array`
@@ -153,8 +153,8 @@ Result<void> read_raise(const Fields& tasks, const job::Resources& resources, jo
   TRY_ASSIGN(const Fields fields, Fields::open(tasks.source(), *node, "tasks.retry", {"memory", "disk"}));
   TRY(fields.value("memory", into.raise.memory, parse_raise));
   TRY(fields.value("disk", into.raise.disk, parse_raise));
-  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "goes with resources.memory, which is multiplied");
-  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "goes with resources.disk, which is multiplied");
+  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "requires resources.memory, which it multiplies");
+  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "requires resources.disk, which it multiplies");
   return {};
 }
 
@@ -163,10 +163,10 @@ Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
   bool stream = false;
   TRY(fields.choice("mode", "tasks", "stream", stream));
   for (const std::string_view key : {"window", "json"})
-    if (!stream && fields.find(key) != nullptr) return fields.error(key, "goes with mode: stream");
+    if (!stream && fields.find(key) != nullptr) return fields.error(key, "requires mode: stream");
   if (!stream) return {};
   for (const std::string_view key : {"chunk", "matrix", "stdin", "folder"})
-    if (fields.find(key) != nullptr) return fields.error(key, "does not go with mode: stream, where an item is one line");
+    if (fields.find(key) != nullptr) return fields.error(key, "cannot be combined with mode: stream, where an item is one line");
   tasks.stream_window = job::k_stream_window;
   TRY(fields.integer("window", 1, job::k_stream_window_max, tasks.stream_window));
   return fields.boolean("json", tasks.stream_json);
@@ -183,8 +183,8 @@ Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t 
   if (items.count > static_cast<std::uint64_t>(job::k_tasks_max)) return make_error(Code::usage, "more than 10,000,000 tasks");
   std::size_t begun = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find('\0') != std::string::npos) return make_error(Code::usage, "an item holds a NUL character");
-    if (!is_utf8(lines[i])) return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is no UTF-8 text");
+    if (lines[i].find('\0') != std::string::npos) return make_error(Code::usage, "an item contains a NUL character");
+    if (!is_utf8(lines[i])) return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is not UTF-8 text");
     items.texts += lines[i];
     const bool ends = (i + 1) % chunk == 0 || i + 1 == lines.size();
     if (items.texts.size() - begun > k_item_bytes_max)
@@ -256,7 +256,7 @@ Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
 Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job) {
   const Node* node = root.find("tasks");
   const bool ranked = root.find("num_jobs") != nullptr;
-  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "goes with tasks");
+  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "requires tasks");
   if (node != nullptr && ranked) return root.error("num_jobs", "means the same as 'tasks': give one of them");
   job::Tasks tasks;
   Items items;
@@ -276,7 +276,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     }
     const auto ends = static_cast<std::uint64_t>(std::ranges::count(items.texts, '\0'));  // one for each task
     if (!items.texts.empty() && (ends != items.count || !is_utf8(items.texts)))
-      return root.error("tasks", "an item holds a NUL character or is no UTF-8 text");
+      return root.error("tasks", "an item contains a NUL character or is not UTF-8 text");
     TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
     TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
     TRY(fields.integer("max_parallel", 1, job::k_bag_workers_max, tasks.max_parallel));
@@ -294,11 +294,11 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
   }
   for (const job::Output& output : job.spec.outputs) {
     if (output.sync > Duration{} || output.when != job::OutputWhen::always)
-      return root.error("outputs", "of a bag come when each task ends: leave out sync and when");
+      return root.error("outputs", "of a bag are fetched when each task ends: omit sync and when");
     tasks.outputs.push_back(output.from);
   }
   if (tasks.stream_window > 0 && !tasks.outputs.empty())
-    return root.error("outputs", "does not go with mode: stream: what a task leaves there is its answer");
+    return root.error("outputs", "cannot be combined with mode: stream: there, a task's result is its answer");
   TRY(root.text("finally", tasks.finally_run));
   if (tasks.finally_run.empty() && root.find("finally") != nullptr) return root.expected("finally", "a command");
   job.spec.outputs.clear();

@@ -209,7 +209,7 @@ std::optional<Refusal> check_tabs(std::string_view text) {
     if (trim(line).empty() || (block && spaces > *block)) continue;
     block = opens_block(line) ? std::optional<std::size_t>(spaces) : std::nullopt;
     if (line[spaces] == '\t')
-      return Refusal{{number, static_cast<int>(spaces) + 1}, "a tab indents this line; YAML wants spaces"};
+      return Refusal{{number, static_cast<int>(spaces) + 1}, "this line is indented with a tab; YAML requires spaces"};
   }
   return std::nullopt;
 }
@@ -232,7 +232,7 @@ bool is_unclosed(std::string_view text, Position at) {
 // Adds the usual cause to yaml-cpp's message.
 std::string with_cause(const std::string& message) {
   static constexpr std::pair<std::string_view, std::string_view> k_causes[] = {
-      {"illegal map value", "a value that contains ': ' needs quotes, or a line before lacks its ':'"},
+      {"illegal map value", "a value that contains ': ' needs quotes, or an earlier line lacks its ':'"},
       {"end of map not found", "check the indentation of this line"},
       {"end of sequence not found", "check the indentation of this line"},
       {"end of map flow not found", "a '{' is not closed"},

@@ -22,7 +22,7 @@ void add_time(R& r, const char* key, Of<R, Duration>& time) {
 template <class R>
 void add_addresses(R& r, Of<R, std::vector<std::string>>& addresses) {
   r("addresses", addresses, k_link_addresses_max, k_address_max);
-  for (const std::string& address : addresses) r.check(!address.empty(), "has an address of a wrong length");
+  for (const std::string& address : addresses) r.check(!address.empty(), "has an address of the wrong length");
 }
 
 template <class R>
@@ -105,7 +105,7 @@ void fields(R& r, Of<R, ReachRequest::Target>& m) {
 template <class R>
 void fields(R& r, Of<R, ReachRequest>& m) {
   r("targets", m.targets, k_link_targets_max)("tries", m.tries, k_link_tries_max);
-  r.check(m.tries > 0, "wants no try");
+  r.check(m.tries > 0, "requests no try");
 }
 
 template <class R>
