@@ -385,22 +385,22 @@ std::string why_of(const ExactnessVerdict& of) {
   switch (of.verdict) {
     case Exactness::exact:
       return "continued exactly: '" + of.number + "' is the same before the failure and after it, at " + steps +
-             " that were done twice" +
+             " that ran twice" +
              (of.largest_difference > 0 ? " (largest difference " + number_text(of.largest_difference) + ")" : "");
     case Exactness::other_data:
       return "other data: '" + of.number + "' differs by up to " + number_text(of.largest_difference) + " from step " +
-             number_text(of.differs_from) + " on, at " + steps + " that were done twice";
+             number_text(of.differs_from) + " on, at " + steps + " that ran twice";
     case Exactness::repeats:
       return "repeats its first batches: after the restore, '" + of.number +
              "' follows that of the first steps of the run, and differs by up to " + number_text(of.largest_difference) +
-             " at " + steps + " that were done twice";
+             " at " + steps + " that ran twice";
     case Exactness::cannot_tell: break;
   }
   if (of.steps >= k_steps_in_common_min)
-    return "cannot tell: the numbers printed with the " + steps + " that were done twice do not tell runs apart";
+    return "cannot tell: the numbers printed with the " + steps + " that ran twice cannot distinguish runs";
   if (of.steps > 0)
-    return "cannot tell: only " + std::to_string(of.steps) + " steps with numbers were done twice, and 8 are needed";
-  return "cannot tell: no step was printed with numbers both before the failure and after it";
+    return "cannot tell: only " + std::to_string(of.steps) + " steps with numbers ran twice, and 8 are needed";
+  return "cannot tell: no step has printed numbers both before and after the failure";
 }
 
 int telling(std::string_view name) {
@@ -442,14 +442,14 @@ std::string exactness_remedy(Exactness verdict, std::string_view recognised_by) 
       {"accelerate", "use accelerator.save_state and load_state, and accelerator.skip_first_batches for the epoch that was "
                      "interrupted"},
       {"deepspeed", "save torch's, NumPy's and Python's generators and the sampler's position as client_state"},
-      {"keras", "make the seed of the shuffle from the epoch, and skip the batches that were done"},
+      {"keras", "derive the seed of the shuffle from the epoch, and skip the batches that are done"},
       {"sb3", "save the replay buffer with the model, and seed the environment from the step"},
       {"orbax", "save the data iterator with the model (Grain has one with state), and derive keys with jax.random.fold_in"},
   };
   for (const Row& row : k_remedies)
     if (recognised_by.starts_with(row.framework)) return std::string(row.remedy);
   return "save the random generators (torch.get_rng_state(), NumPy's, Python's) and the sampler's position in the "
-         "checkpoint, or make the seed of each batch from its step";
+         "checkpoint, or derive the seed of each batch from its step";
 }
 
 std::string exactness_text(const ExactnessVerdict& verdict, std::string_view recognised_by) {

@@ -100,11 +100,11 @@ void note_progress(State& state, CheckpointSeq from) {
 std::string withdraw_marks(State& state) {
   const auto count = std::min(static_cast<std::size_t>(state.gone_back), state.suspects.size());
   if (count == 0) return "";
-  std::string text = "; it fails from earlier checkpoints as well, so checkpoint";
+  std::string text = "; it also fails from earlier checkpoints, so checkpoint";
   std::vector<std::string> numbers;
   for (std::size_t i = state.suspects.size() - count; i < state.suspects.size(); ++i)
     numbers.push_back(std::to_string(state.suspects[i].value));
-  text += (count > 1 ? "s " : " ") + join(numbers, " and ") + (count > 1 ? " are" : " is") + " not suspect any more";
+  text += (count > 1 ? "s " : " ") + join(numbers, " and ") + (count > 1 ? " are" : " is") + " no longer suspect";
   state.suspects.resize(state.suspects.size() - count);
   state.gone_back = 0;
   state.restore.reset();

@@ -53,7 +53,7 @@ struct Pattern {
 
 constexpr std::string_view k_memory = "the program ran out of memory", k_gpu_memory = "the GPU ran out of memory",
                            k_host_memory = "the host is out of memory", k_disk = "the host's disk is full",
-                           k_driver = "the host's GPU driver does not suit the program",
+                           k_driver = "the host's GPU driver does not match the program",
                            k_broken_gpu = "a GPU of the host is faulty", k_module = "a module is missing",
                            k_nan = "a number became NaN", k_port = "a port is in use",
                            k_collective = "a collective operation failed or timed out",

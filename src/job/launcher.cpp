@@ -155,7 +155,7 @@ const std::vector<std::string>& launcher_names() {
 Result<Launcher> parse_launcher(std::string_view name) {
   for (const LauncherRow& row : k_rows)
     if (name == row.name) return row.launcher;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is no launcher; gridctl knows " +
+  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a launcher; gridctl supports " +
                                      join(launcher_names(), ", "));
 }
 

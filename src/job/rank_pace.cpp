@@ -139,7 +139,7 @@ std::optional<Progress::Hang> Progress::hang(BootTime now) const {
 }
 
 std::string Progress::Hang::text() const {
-  return "no progress for " + seconds_text(silent) + "; usually there is some every " + seconds_text(usual);
+  return "no progress for " + seconds_text(silent) + "; usually there is progress every " + seconds_text(usual);
 }
 
 }  // namespace gridctl::job

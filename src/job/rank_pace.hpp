@@ -70,7 +70,7 @@ class Progress {
   void pause(BootTime at);
   struct Hang {
     Duration silent{}, allowed{};
-    [[nodiscard]] std::string text() const;  // "no progress for 61 s; usually there is some every 2 s"
+    [[nodiscard]] std::string text() const;  // "no progress for 61 s; usually there is progress every 2 s"
     Duration usual{};
   };
   [[nodiscard]] std::optional<Hang> hang(BootTime now) const;

@@ -68,7 +68,7 @@ std::string why_resting(const std::vector<Setback>& list, const HostName& host, 
   }
   if (longest == nullptr || host.empty()) return "";
   return "the job failed to start there " + std::to_string(longest->in_row) + " times in a row (" + longest->detail +
-         "); the next try is at " + format_rfc3339(longest->until);
+         "); the next attempt is at " + format_rfc3339(longest->until);
 }
 
 }  // namespace gridctl::job

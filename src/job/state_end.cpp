@@ -81,7 +81,7 @@ End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
 std::string never_works(const End& end) {
   if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
   if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
-  if (end.said.advice == Advice::stop) return "another attempt would end in the same way";
+  if (end.said.advice == Advice::stop) return "another attempt would end the same way";
   return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
 }
 
@@ -100,7 +100,7 @@ std::string in_words(const End& end) {
     case EndKind::image_failed: text = "the image is not available"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
-    case EndKind::limit: text = "the host ended it at its limit"; break;
+    case EndKind::limit: text = "the host ended it at a limit"; break;
     case EndKind::hung: text = "it hung"; break;
     case EndKind::not_started: text = "it was not started"; break;
   }
@@ -138,7 +138,7 @@ void Stepper::operator()(const HostLost& event) {
   if (found == nullptr) return;
   Member* member = found->member(event.rank);
   if (member == nullptr || member->part == Part::collected) return;
-  record("host_lost", member->host.value + " is given up after " + format_duration(event.silent_for) + " of silence",
+  record("host_lost", member->host.value + " was given up after " + format_duration(event.silent_for) + " of silence",
          event.epoch, member->host);
   // How it ended may be known already; only its last files are not.
   const End lost{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for), member->rank};
@@ -189,7 +189,7 @@ void Stepper::operator()(const Drilled& event) {
   Attempt* found = current(event.epoch);
   if (found == nullptr || phase<Running>() == nullptr) return;
   const HostName host = found->lead().host;
-  const std::string text = "a drill: " + host.value + " counts as lost";
+  const std::string text = "a drill: " + host.value + " is treated as lost";
   record("drilled", text, event.epoch, host);
   avoid(host, text);
   Member& member = found->members.front();
@@ -326,7 +326,7 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
   // From a checkpoint that it may go back from, it is tried once more: the checkpoint may be to blame.
   const bool may_go_back = barren && earlier_than(s(), attempt.resumed_from);
   if (same_on.size() > 1 && !attempt.last_saved_at && !may_go_back)
-    hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
+    hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: the fault is in the program, not in the host";
   if (!hopeless.empty()) text += "; " + hopeless;
   if (count >= most || !hopeless.empty()) {
     text += withdraw_marks(s());
@@ -345,9 +345,9 @@ bool Stepper::go_back(const Attempt& attempt, const End& end) {
   if (!better) return false;
   const std::string number = std::to_string(bad.value);
   record("checkpoint_suspect",
-         "the program failed twice from checkpoint " + number + " before it saved anything newer (" + in_words(end) +
+         "the program failed twice from checkpoint " + number + " before saving anything newer (" + in_words(end) +
              ", on " + join(hosts, " and ") + "): going back to checkpoint " + std::to_string(better->value) +
-             "; checkpoint " + number + " is kept, and restored only by gridctl job resume --from",
+             "; checkpoint " + number + " is kept, but only gridctl job resume --from restores it",
          attempt.epoch, culprit(attempt, end));
   // A failure by the checkpoint's fault is charged neither to the program nor to the hosts.
   for (const Failure& failure : s().failures)
@@ -371,7 +371,7 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image || owners ||
       end.said.advice == Advice::blame_host)
     avoid(host, in_words(end));
-  else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
+  else if (barren) avoid(host, "attempts end there before they save anything: " + in_words(end));
   const bool ends = !s().ready.proven;  // a service whose replicas were ready goes on: hosts are to blame
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt) && ends)
     return done(JobState::failed, std::nullopt, "start_failed",

@@ -134,7 +134,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   const HostName host = member->host;
   const bool others_may_run = attempt->is_gang() && phase<Launching>()->connected;
   if (event.host_max_epoch > k_epoch_believed_max) {
-    avoid(host, "it claims to know an impossible epoch");
+    avoid(host, "it claims an impossible epoch");
   } else if (event.host_max_epoch > s().epoch) {
     record("epoch_adopted",
            host.value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
@@ -163,7 +163,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   clean_up(Attempt{*attempt});
   // Twice more: a disk that could not be read once may be read the next time.
   if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
-    return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
+    return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start the job: " + event.detail);
   // Damage does not heal when other resources are free: it is tried again ever more seldom.
   wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy,
        event.refused || event.damaged ? k_rest_max : k_soon_max);
@@ -176,7 +176,7 @@ void Stepper::leave_damaged(const Attempt& attempt) {
   if (!better || s().is_suspect(bad)) return;
   const std::string number = std::to_string(bad.value);
   record("checkpoint_suspect",
-         "checkpoint " + number + " is damaged, and no copy replaces it: going back to checkpoint " +
+         "checkpoint " + number + " is damaged, and no copy can replace it: going back to checkpoint " +
              std::to_string(better->value),
          attempt.epoch);
   s().suspects.insert(s().suspects.begin(), bad);  // the last ones may be withdrawn
@@ -310,7 +310,7 @@ void Stepper::operator()(const PriceChanged& event) {
   double& price = member->price_per_hour;
   if (price == event.usd_per_hour) return;
   char text[96];
-  std::snprintf(text, sizeof text, " costs %.2f USD an hour now, %.2f before", event.usd_per_hour, price);
+  std::snprintf(text, sizeof text, " now costs %.2f USD an hour, before %.2f", event.usd_per_hour, price);
   record("price_changed", member->host.value + text, event.epoch, member->host);
   price = event.usd_per_hour;
 }
@@ -323,7 +323,7 @@ void Stepper::operator()(const DeadlinePassed& event) {
 
 void Stepper::stop_for_cancel(Duration grace) {
   s().cancel = grace;
-  if (phase<Waiting>() != nullptr) return cancelled("it did not run");
+  if (phase<Waiting>() != nullptr) return cancelled("the job had not started");
   if (phase<Collecting>() != nullptr) return;
   const Attempt attempt = *std::as_const(s()).attempt();
   explain(!s().overtaken.empty() ? std::string(overtaken_name(s().overtaken_by))

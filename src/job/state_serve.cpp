@@ -28,7 +28,7 @@ void Stepper::operator()(const ServerReplaced& event) {
   const Attempt* const attempt = current(event.epoch);
   if (attempt == nullptr || (phase<Running>() == nullptr && phase<Launching>() == nullptr)) return;
   stop_for_move(Attempt{*attempt}, std::string(event.sleeps ? k_for_sleep : k_for_update),
-                event.sleeps ? "nobody asks: the service falls asleep" : "a new version of the service takes its place");
+                event.sleeps ? "no requests: the service goes to sleep" : "a new version of the service replaces it");
 }
 
 // A service that was ready once is tried for ever, ever more seldom: a start that comes to nothing is paid, too.

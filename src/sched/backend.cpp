@@ -54,7 +54,7 @@ std::string vendors_text(const std::vector<Vendor>& vendors) {
 BackendChoice of_one_vendor(Vendor vendor) {
   for (const Library& candidate : k_libraries)
     if (candidate.vendor == vendor) return {candidate.backend, "GPUs of " + title_of(vendor) + " alone"};
-  return {Backend::gloo, "no library of its own is known for the vendor of these GPUs"};
+  return {Backend::gloo, "no library is known for the vendor of these GPUs"};
 }
 
 Error impossible_wish(const Library& wish, const std::string& why, std::vector<std::string> instead) {
@@ -79,10 +79,10 @@ Result<BackendChoice> follow(const BackendQuestion& question, const std::vector<
         wish, runs + "and these are of " + title_of(vendors[0]),
         {"backend: auto (" + std::string(job::backend_name(of_one_vendor(vendors[0]).backend)) + ")", "backend: gloo"});
   if (question.reach == Reach::wan)
-    return impossible_wish(wish, title + " can neither pass NAT nor encrypt, and a link that breaks ends it",
+    return impossible_wish(wish, title + " can neither cross NAT nor encrypt, and a broken link ends it",
                            {"backend: gloo", "hosts at one site"});
   const bool renamed = wish.backend != question.wish;
-  return BackendChoice{wish.backend, renamed ? "asked for as nccl, whose interface RCCL has on AMD" : "asked for"};
+  return BackendChoice{wish.backend, renamed ? "nccl was requested; on AMD, RCCL has its interface" : "asked for"};
 }
 
 // Timeouts fit so many times the latency of one collective: a slow start, an overloaded host, a resent packet.
@@ -202,8 +202,8 @@ Result<BackendChoice> choose_backend(const BackendQuestion& question) {
   const std::vector<Vendor> vendors = each_once(question.vendors);
   if (question.wish != Backend::automatic) return follow(question, vendors);
   if (question.job_class == JobClass::loose || question.job_class == JobClass::service)
-    return BackendChoice{Backend::none, "its parts do not talk to each other"};
-  if (question.reach == Reach::wan) return BackendChoice{Backend::gloo, "its members talk over the WAN"};
+    return BackendChoice{Backend::none, "its parts do not communicate"};
+  if (question.reach == Reach::wan) return BackendChoice{Backend::gloo, "its members communicate over the WAN"};
   if (vendors.size() > 1) return BackendChoice{Backend::gloo, "GPUs of " + vendors_text(vendors) + " together"};
   if (vendors.empty()) return BackendChoice{Backend::gloo, "CPUs alone"};
   return of_one_vendor(vendors[0]);

@@ -57,9 +57,9 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
   if (!want.providers.empty() && std::ranges::find(want.providers, host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
   if (host.inventory->version == 0) return c.reject("unreachable", "its owner has not joined yet", true);
-  if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` returns it to service");
+  if (host.drained) return c.reject("drained", "the host is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
-    return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
+    return c.reject("mismatch", "it differs from its declaration: " + host.mismatch +
                                     "; `gridctl provider bench` tests it again");
   if (!want.classes.empty() && std::ranges::find(want.classes, host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
@@ -119,7 +119,7 @@ bool choose_engine(Candidate& c, const std::string& image) {
   if (!image.empty()) return choose_container(c);
   const HostFacts& host = *c.host;
   if (host.engine && *host.engine != EngineKind::process)
-    return c.reject("engine", "the job has no image, the host is set to " + std::string(engine_name(*host.engine)) +
+    return c.reject("engine", "the job has no image, but the host is set to " + std::string(engine_name(*host.engine)) +
                                   " only: give the job an image, or register the host with --engine auto");
   if (!host.not_plain.empty()) return c.reject("restore_from", host.not_plain);
   const Engine* process = engine_of(host, EngineKind::process);
@@ -177,11 +177,11 @@ struct GpuChoice {
 std::string name_refusal(const job::GpuRequest& request, const HostFacts& host, const Gpu& gpu) {
   if (request.names.empty()) return {};
   if (host.unverified_gpus.contains(gpu.uuid))
-    return describe(gpu) + " is unverified: no model that gridctl knows has its name and its properties; a request for "
-           "memory alone, such as accelerators: " + std::to_string(gpu.memory_bytes / 1'000'000'000) + "GB, takes it";
+    return describe(gpu) + " is unverified: no known model has its name and properties; a request for "
+           "memory alone, such as accelerators: " + std::to_string(gpu.memory_bytes / 1'000'000'000) + "GB, accepts it";
   if (!gpu.model.empty()) return {};
   const std::vector<std::string> against = find_model(gpu).contradictions;
-  return against.empty() ? "" : "it is not what its name says: " + gpu.name + "; " + join(against, "; ");
+  return against.empty() ? "" : "it does not match its name: " + gpu.name + "; " + join(against, "; ");
 }
 
 GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {

@@ -37,7 +37,7 @@ std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decisi
   const double saving = present.rest.cost() - to->estimate.cost();
   const bool much = saving >= std::max(k_saving_usd_min, k_saving_min * present.rest.cost());
   if (!much || to->estimate.takes() > k_slower_max * present.rest.takes()) return std::nullopt;
-  return needs_text(present.host, present.rest) + " to go on, " + needs_text(to->host, to->estimate);
+  return needs_text(present.host, present.rest) + " to continue, " + needs_text(to->host, to->estimate);
 }
 
 }  // namespace gridctl::sched

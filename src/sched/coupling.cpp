@@ -214,8 +214,8 @@ Coupling classify(const job::Spec& spec) {
   if (said != JobClass::automatic) {
     const JobClass told = strategy_of(kind).job_class;
     why = told == said
-              ? "class in the job file; its words agree: " + why
-              : "class in the job file; its words alone say " + std::string(job::class_name(told)) + ": " + why;
+              ? "class set in the job file; the command agrees: " + why
+              : "class set in the job file; the command alone suggests " + std::string(job::class_name(told)) + ": " + why;
     if (told != said) kind = kind_of(said, evidence);
   }
   const Strategy& row = strategy_of(kind);

@@ -78,7 +78,7 @@ std::optional<std::string> fabric_problem(const Inventory& host, const std::vect
       const GpuLink* link = link_between(host, gpus[i], gpus[j]);
       if (link == nullptr || link->kind == LinkKind::unknown || is_fabric(link->kind)) continue;
       return "its GPUs are joined by PCIe (" + std::string(link_kind_name(link->kind)) + "), and class: tight needs " +
-             "NVLink, xGMI or Xe Link between them; constraints: {interconnect: any} takes it";
+             "NVLink, xGMI or Xe Link between them; constraints: {interconnect: any} accepts this host";
     }
   return std::nullopt;
 }

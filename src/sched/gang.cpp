@@ -39,7 +39,7 @@ struct Pool {
 constexpr double k_slowest_rate = 10e6;  // bits a second: nobody means slower links by a gang
 
 constexpr std::string_view k_on_trust =
-    "the links of these hosts are taken on trust; `gridctl provider links --measure` measures them";
+    "the links of these hosts were not measured; `gridctl provider links --measure` measures them";
 
 std::string island_name(const std::vector<std::string>& island) {
   const std::size_t others = island.size() - 1;
@@ -238,7 +238,7 @@ std::string why_not_together(const std::vector<const Candidate*>& fitting) {
   for (const Candidate* a : fitting)
     for (const Candidate* b : fitting)
       if (a < b && Conflicts::are_one_machine(*a->host, *b->host))
-        return a->host->name.value + " and " + b->host->name.value + " are one machine under two names";
+        return a->host->name.value + " and " + b->host->name.value + " are the same machine under two names";
   return "too many of their links are too slow";
 }
 
@@ -400,7 +400,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
     if (!slower.plan) continue;
     slower.plan->unmeasured = formatted(
         "the links of these hosts were measured at less than 10 Gbit/s, some at little more than %.2g Gbit/s: members "
-        "that exchange much wait for them; `gridctl provider links --measure --all` measures them again",
+        "that exchange a lot of data wait for them; `gridctl provider links --measure --all` measures them again",
         rate / 1e9);
     slower.slow_links = true;
     return slower;
@@ -420,7 +420,7 @@ std::string apart(const GangDecision& decision, const GangWish& wish) {
 
 std::string summary(const GangDecision& decision, const GangWish& wish) {
   std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
-                     " could take a member now, " + std::to_string(wish.least()) + " are needed";
+                     " can run a member now, " + std::to_string(wish.least()) + " are needed";
   if (const std::string others = counts_text(decision.rejections); !others.empty()) text += " (others: " + others + ")";
   for (const std::string& pool : decision.short_pools) text += "; " + pool;
   if (const std::string why = apart(decision, wish); !why.empty()) text += "; " + why;
@@ -441,19 +441,19 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   if (decision.plan) {
     lines.push_back("would run on " + describe(*decision.plan));
     if (static_cast<int>(decision.plan->members.size()) < wish.members)
-      lines.push_back("there are no more now of the " + size_wished(wish) +
-                      " hosts that it asks for; it grows when there are");
+      lines.push_back("no more hosts are available now of the " + size_wished(wish) +
+                      " that it asks for; the gang grows when there are");
     const Estimate& end = decision.plan->estimate;
     if (decision.work_known)
       lines.push_back((end.is_never() ? "" : formatted("expected: %.2f USD and ", end.cost())) + describe(end));
     if (!decision.plan->unmeasured.empty()) lines.push_back("note: " + decision.plan->unmeasured);
-    if (!decision.plan->exact) lines.push_back("note: the search was cut off; there may be a cheaper set");
+    if (!decision.plan->exact) lines.push_back("note: the search stopped early; a cheaper set may exist");
   } else if (decision.nobody()) {
     lines.push_back("no provider is registered");
   } else {
     lines.push_back("no " + size_wished(wish) + " hosts can run it together" + (decision.could_ever_fit ? " now" : ""));
   }
-  for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
+  for (const GangPlan& other : decision.runners_up) lines.push_back("would do equally well: " + describe(other));
   for (const std::string& text : decision.short_pools) lines.push_back(text);
   if (std::string why = apart(decision, wish); !why.empty()) lines.push_back(std::move(why));
   explain_rejections(decision.rejections, lines);

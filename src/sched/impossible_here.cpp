@@ -50,12 +50,12 @@ Finding enough_hosts(const job::Spec& spec, const std::vector<HostFacts>& hosts,
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   const std::size_t have = fitting.hosts.size();
   if (have == 0 || wanted <= have) return std::nullopt;  // none at all is told host by host
-  Impossible no{"hosts", fewer(wanted) + " wants " + hosts_text(wanted) + " at once, and ", {fewer(have)}};
+  Impossible no{"hosts", fewer(wanted) + " needs " + hosts_text(wanted) + " at once, but only ", {fewer(have)}};
   if (hosts.size() < wanted)
     no.why += std::to_string(hosts.size()) + (hosts.size() == 1 ? " is" : " are") + " registered";
   else
     no.why +=
-        std::to_string(have) + " of " + hosts_text(hosts.size()) + " can take a part (others: " + fitting.others + ")";
+        std::to_string(have) + " of " + hosts_text(hosts.size()) + " can run a part (others: " + fitting.others + ")";
   no.instead.push_back(hosts_text(wanted - have) + " more: gridctl provider register NAME ssh://user@host");
   return no;
 }
@@ -84,9 +84,9 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
   if (counts.size() < 2 || most >= static_cast<std::size_t>(job::nodes_least(spec))) return std::nullopt;
   return Impossible{
       "vendors",
-      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " fits only across vendors (" + join(parts, ", ") + "), and " +
-          (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on one"
-                   : "no library joins GPUs of different vendors in every step at their speed"),
+      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " is possible only across vendors (" + join(parts, ", ") + "), and " +
+          (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on only one vendor"
+                   : "no library synchronises GPUs of different vendors in every step at full speed"),
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
 }
 
@@ -153,9 +153,8 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   if (most >= wanted) return std::nullopt;
   Impossible no{"site",
-                "a tight gang of " + hosts_text(wanted) + " must be at one site, and of the " +
-                    std::to_string(fitting.hosts.size()) + " that fit at most " + std::to_string(most) +
-                    (most == 1 ? " is" : " are") + " together",
+                "a tight gang of " + hosts_text(wanted) + " must be at one site, but at most " + std::to_string(most) + " of the " +
+                    std::to_string(fitting.hosts.size()) + " suitable hosts " + (most == 1 ? "is" : "are") + " together",
                 {most == 1 ? "num_nodes: 1" : fewer(most) + " at one site"}};
   const std::optional<Wire> wire = best_wire(pairs, fitting.hosts, wanted);
   if (wire)
@@ -189,7 +188,7 @@ Finding gpus_of_one_host(const job::Spec& spec, const std::vector<HostFacts>& ho
   if (most == 0 || static_cast<std::size_t>(wanted) <= most) return std::nullopt;
   const std::size_t nodes = (static_cast<std::size_t>(wanted) + most - 1) / most;
   return Impossible{"hosts",
-                    std::to_string(wanted) + " GPUs of one host are wanted, and no registered host has more than " +
+                    std::to_string(wanted) + " GPUs in one host are needed, but no registered host has more than " +
                         std::to_string(most),
                     {"a count of " + std::to_string(most), "num_nodes: " + std::to_string(nodes) + " with " +
                                                                std::to_string(most) + " GPUs each, at one site"}};

@@ -76,7 +76,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   out.reason = people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
                " the job for " + people(from_seconds(stall)) +
                (cost.upload > Duration{} ? ", a checkpoint is safe after " + people(cost.upload) : "") +
-               "; expected: one failure in " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +
+               "; expected: one failure every " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +
                " to recover, " + share + " useful work";
   if (measured)
     if (const auto advice = replication_advice({1, mtbf, stall, restart})) out.reason += "; " + *advice;

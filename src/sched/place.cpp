@@ -63,10 +63,10 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
     if (known.is_due()) why += ", within the deadline";
     if (best.placement.late)
       why = "none of " + std::to_string(fitting) +
-            " suitable hosts will surely meet the deadline; this one finishes first";
+            " suitable hosts is certain to meet the deadline; this one finishes first";
   }
   std::string text = why + ": " + facts_text(best, known);
-  if (!best.avoided.empty()) text += "; gridctl avoids it (" + best.avoided + "), but no other host can take the job";
+  if (!best.avoided.empty()) text += "; gridctl would avoid it (" + best.avoided + "), but no other host can run the job";
   return text;
 }
 
@@ -200,7 +200,7 @@ void explain_rejections(const std::vector<Rejection>& rejections, std::vector<st
     if (many && ++told[no.code] > k_of_each) ++more[no.code];
     else lines.push_back(no.host.value + " cannot (" + no.code + (no.temporary ? ", for now" : "") + "): " + no.detail);
   }
-  if (!more.empty()) lines.push_back("and as many more cannot: " + counts_text(more));
+  if (!more.empty()) lines.push_back("and as many others cannot: " + counts_text(more));
 }
 
 JobKnowledge knowledge_of(const job::Spec& spec) {
@@ -289,7 +289,7 @@ std::vector<std::string> explain(const Decision& decision) {
     lines.push_back("fault tolerance " + std::to_string(decision.tolerance->level) +
                     " of 4: " + decision.tolerance->why);
   for (const Placement& other : decision.runners_up)
-    lines.push_back(other.host.value + " would do as well: " + other.reason);
+    lines.push_back(other.host.value + " would do equally well: " + other.reason);
   if (const std::size_t known = decision.runners_up.size() + 1; decision.fitting > known)
     lines.push_back("and " + std::to_string(decision.fitting - known) + " more are suitable");
   explain_rejections(decision.rejections, lines);

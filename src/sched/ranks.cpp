@@ -51,7 +51,7 @@ std::string ssh_doubt(const job::Spec& spec) {
       if (std::ranges::find(starter.programs, command.program) != starter.programs.end() &&
           names_hosts(command, starter))
         return "'" + command.program +
-               "' in 'run' reaches the other hosts by ssh, which jobs do not have; with 'launcher: " +
+               "' in 'run' reaches the other hosts by ssh, which jobs cannot use; with 'launcher: " +
                starter.launcher + "' it needs none";
   return "";
 }

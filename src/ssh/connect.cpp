@@ -53,7 +53,7 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
                       target.address() + " is behind a jump host or proxy, which libssh2 cannot use");
   if (target.keys_unclear)
     return make_error(Code::unsupported, "the ssh configuration of " + target.alias +
-                                             " names a key file by tokens that only the ssh program can work out");
+                                             " names a key file with tokens that only the ssh program can expand");
   const std::vector<std::string> types = pins.empty() ? libssh2_host_key_types() : usable_types(pins);
   if (types.empty())
     return make_error(Code::unsupported, "the pinned host key of " + target.address() + " is " + describe(pins) +

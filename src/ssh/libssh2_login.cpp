@@ -161,18 +161,18 @@ class Login {
   std::optional<Error> wants_more() {
     const std::string wanted = methods();
     if (wanted.empty() || wanted.find("publickey") != std::string::npos) return std::nullopt;
-    const std::string hint = "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)";
+    const std::string hint = "ask its owner to let this user log in with a key alone (AuthenticationMethods publickey)";
     if (!signature_wanted_)
-      return make_error(Code::auth_refused, target_.peer() + " takes no keys, but only: " + wanted, hint);
+      return make_error(Code::auth_refused, target_.peer() + " does not accept keys, only: " + wanted, hint);
     return make_error(Code::auth_refused,
-                      target_.peer() + " accepted our key and wants more, which nobody is there to type: " + wanted,
+                      target_.peer() + " accepted our key but asks for more, which nobody can type here: " + wanted,
                       hint);
   }
 
   Error refusal() {
     if (auto more = wants_more()) return *std::move(more);
     std::string message = target_.peer() + " accepts none of our keys: ";
-    message += offered_.empty() ? "there was none to offer" : "offered " + join(offered_, ", ");
+    message += offered_.empty() ? "there was no key to offer" : "offered " + join(offered_, ", ");
     for (const std::string& key : locked_) message += "; " + key + " is encrypted and no ssh-agent holds it";
     for (const std::string& line : remarks_) message += "; " + line;
     std::string hint = copy_id_command(target_);

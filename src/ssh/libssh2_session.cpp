@@ -95,7 +95,7 @@ void initialise_library() {
 
 Error not_ssh(const std::string& address, std::string_view said) {
   return make_error(Code::host_unreachable,
-                    address + " is not an SSH server: it says '" + sanitize(trim(said.substr(0, 80)), 80) + "'",
+                    address + " is not an SSH server: it answered '" + sanitize(trim(said.substr(0, 80)), 80) + "'",
                     "check the port");
 }
 
@@ -146,7 +146,7 @@ Result<void> Session::prefer(std::span<const std::string> key_types) {
       {LIBSSH2_METHOD_MAC_SC, "hmac-sha2-256,hmac-sha2-512"}};
   for (const auto& [method, names] : wanted)
     if (libssh2_session_method_pref(session_, method, names.c_str()) != 0)
-      return make_error(Code::unsupported, "libssh2 knows none of " + names);
+      return make_error(Code::unsupported, "libssh2 supports none of " + names);
   return {};
 }
 
@@ -158,11 +158,11 @@ Error Session::handshake_error(long rc, std::span<const std::string> key_types) 
   if (said.find("Not allowed at this time") != std::string::npos)
     return make_error(Code::busy, address_ + " refuses connections from here for a while (PerSourcePenalties)");
   if (rc == LIBSSH2_ERROR_TIMEOUT && said.empty())
-    return make_error(Code::timed_out, address_ + " accepts connections but says nothing: no SSH server, or it hangs");
+    return make_error(Code::timed_out, address_ + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (banner.empty() && !said.empty()) return not_ssh(address_, said);
   if (rc == LIBSSH2_ERROR_TIMEOUT)
-    return make_error(Code::timed_out, address_ + " began to speak SSH but did not finish the key exchange in time");
-  if (banner.empty()) return make_error(Code::busy, address_ + " closed the connection before it said anything");
+    return make_error(Code::timed_out, address_ + " started SSH but did not finish the key exchange in time");
+  if (banner.empty()) return make_error(Code::busy, address_ + " closed the connection without sending anything");
   const auto offer = parse_kex_offer(said);
   if ((rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_KEY_EXCHANGE_FAILURE) && offer && !hooks_->closed)
     return make_error(Code::unsupported,
@@ -205,10 +205,10 @@ Result<HostKey> Session::host_key() const {
   std::size_t length = 0;
   int kind = 0;
   const char* blob = libssh2_session_hostkey(session_, &length, &kind);
-  if (blob == nullptr) return make_error(Code::protocol_violation, address_ + " showed no host key");
+  if (blob == nullptr) return make_error(Code::protocol_violation, address_ + " sent no host key");
   const std::string_view bytes{blob, length};
   const auto type = FieldReader{bytes}.text();
-  if (!type) return make_error(Code::protocol_violation, address_ + " showed a malformed host key");
+  if (!type) return make_error(Code::protocol_violation, address_ + " sent a malformed host key");
   return HostKey{std::string{*type}, encode_base64(bytes), fingerprint_of(bytes)};
 }
 
@@ -224,8 +224,8 @@ Result<LIBSSH2_CHANNEL*> Session::start(const std::string& command, BootTime dea
   }
   if (rc == 0) return channel;
   if (rc == LIBSSH2_ERROR_TIMEOUT)
-    return make_error(Code::timed_out, address_ + " let us in but did not start the command in time");
-  return make_error(Code::host_unreachable, address_ + " let us in but starts no command: " + last_error());
+    return make_error(Code::timed_out, address_ + " accepted the login but did not start the command in time");
+  return make_error(Code::host_unreachable, address_ + " accepted the login but does not start the command: " + last_error());
 }
 
 std::vector<std::string> libssh2_host_key_types() {

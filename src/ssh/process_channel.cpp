@@ -118,7 +118,7 @@ Result<std::optional<std::size_t>> ProcessChannel::write(ByteView bytes) {
   if (moved.blocked) return std::optional<std::size_t>{};
   if (!moved.closed) return std::optional{moved.bytes};
   if (const auto ended = has_ended(); ended && *ended && options_.judge) TRY(options_.judge(*status_, stderr_tail_));
-  return make_error(Code::host_unreachable, "the command on " + options_.peer + " reads no more");
+  return make_error(Code::host_unreachable, "the command on " + options_.peer + " no longer reads");
 }
 
 std::vector<Watched> ProcessChannel::wants(bool output_pending) const {

@@ -127,7 +127,7 @@ bool knows_host_key_commands(const std::string& version) {
 }
 
 Error missing_program() {
-  return make_error(Code::host_unreachable, "the ssh program is needed, and there is none on this machine",
+  return make_error(Code::host_unreachable, "the ssh program is needed, but it is not installed on this machine",
                     "apt-get install openssh-client");
 }
 
@@ -156,11 +156,11 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
     if (has(words, "with partial success"))
       return make_error(Code::auth_refused,
-                        target.peer() + " accepted our key and wants more, which nobody is there to type: " + said,
-                        "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)");
+                        target.peer() + " accepted our key but asks for more, which nobody can type here: " + said,
+                        "ask its owner to let this user log in with a key alone (AuthenticationMethods publickey)");
     if (has(words, "device not found") || has(words, "-SK "))
       return make_error(Code::auth_refused,
-                        target.peer() + " wants a security key that is not there or was not touched: " + said,
+                        target.peer() + " asks for a security key that is missing or was not touched: " + said,
                         "plug it in, or log in with another key: -i KEY");
     std::string keys;
     for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
@@ -175,14 +175,14 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
     return make_error(Code::host_unreachable,
                       "cannot connect to " + at + via + ": connection refused (nothing listens on this port)");
   if (has(words, "timed out during banner exchange"))
-    return make_error(Code::timed_out, at + " accepts connections but says nothing: no SSH server, or it hangs");
+    return make_error(Code::timed_out, at + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (has(words, "timed out"))
     return make_error(Code::timed_out, "cannot connect to " + at + via + ": no answer in time");
   if (has(words, "banner line contains invalid characters") || has(words, "banner line 0: ") ||
       has(words, "client sent invalid protocol identifier") || has(words, "Bad remote protocol version"))
     return make_error(Code::host_unreachable, at + " is not an SSH server: " + said, "check the port");
   if (has(words, "kex_exchange_identification") || has(words, "banner exchange"))
-    return make_error(Code::busy, at + " closed the connection before it said anything: " + said);
+    return make_error(Code::busy, at + " closed the connection without sending anything: " + said);
   if (has(words, "Unable to negotiate"))
     return make_error(Code::unsupported, at + " and ssh have no algorithm in common: " + said);
   if (has(words, "Bad configuration option") || has(words, "terminating, ") || has(words, "Can't open user config"))
@@ -216,7 +216,7 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
         if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
         return std::unique_ptr<Channel>{std::move(channel)};
       }
-      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " floods its banner");
+      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " sends too long a banner");
     }
     if (ended) return classify_ssh_error(target, pins, words);
     std::vector<os::Poll> polls;

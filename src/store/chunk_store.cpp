@@ -51,7 +51,7 @@ Result<void> agree_on_key(const os::Path& format, const Cipher* cipher) {
   if (!key.empty()) {
     return make_error(Code::state_unreadable,
                       "it is encrypted with key " + sanitize(key, 40) + ", " +
-                          (ours.empty() ? "which is not here" : "and the key here is " + ours),
+                          (ours.empty() ? "which is missing here" : "and the key here is " + ours),
                       "gridctl key import FILE");
   }
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(format.parent_path() / "write.lock"));
@@ -59,7 +59,7 @@ Result<void> agree_on_key(const os::Path& format, const Cipher* cipher) {
   TRY_ASSIGN(const std::string now, check_format(format, text));
   if (now.empty()) return os::write_file_durably(format, text + std::string(k_key_setting) + ours + "\n");
   if (now == ours) return {};
-  return make_error(Code::state_unreadable, "another key, " + sanitize(now, 40) + ", was set just now",
+  return make_error(Code::state_unreadable, "another key, " + sanitize(now, 40) + ", has just been set",
                     "gridctl key import FILE");
 }
 

@@ -167,7 +167,7 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
   for (std::size_t plane = 0; plane < width; ++plane) {
     const auto method = static_cast<std::uint8_t>(in.number<std::uint8_t>());
     const ByteView bytes = in.bytes(in.number<std::uint32_t>());
-    if (!in.good() || method > 1) return undecodable("a plane is cut off");
+    if (!in.good() || method > 1) return undecodable("a plane is truncated");
     if (method == 0 && bytes.size() != count) return undecodable("a plane has another length than the index says");
     planes[plane] = bytes.data();
     if (method == 0) continue;
@@ -224,7 +224,7 @@ std::optional<Encoded> encode_difference(ByteView plain, Bytes base) {
 Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base) {
   const std::uint16_t width = encoding.parameter;
   if (is_difference(encoding.codec)) {
-    if (base.size() != plain_size) return undecodable("what it differs from has another length");
+    if (base.size() != plain_size) return undecodable("its base has another length");
     encoding.codec = encoding.codec == Codec::difference_zstd ? Codec::zstd : Codec::planes;
     TRY_ASSIGN(Bytes plain, decode(encoding, stored, plain_size));
     xor_into(plain, base);

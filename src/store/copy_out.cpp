@@ -40,7 +40,7 @@ Result<os::Path> make_beside(const os::Path& target) {
     }
     beside = usual.native() + "." + os::random_id(8);
   }
-  return make_error(Code::exists, "others take every name beside '" + target.native() + "'");
+  return make_error(Code::exists, "other processes use every name beside '" + target.native() + "'");
 }
 
 Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target,

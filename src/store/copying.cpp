@@ -132,7 +132,7 @@ Result<CopyStats> copy_checkpoint(ChunkStore& store, const RemoteLink& remote, R
     TRY_ASSIGN(const bool sent, send_packs(store, remote, there, files, progress, stats));
     if (sent) break;
     if (round == k_rounds_max)
-      return make_error(Code::checkpoint_damaged, "not copied, for its packs here keep turning out to be damaged");
+      return make_error(Code::checkpoint_damaged, "not copied, because its packs here keep turning out to be damaged");
   }
   TRY(write_record(remote, there, checkpoint));
   return stats;
@@ -189,7 +189,7 @@ class Healer {
     TRY_ASSIGN(const CopyRecord record, read_record(*remote_.backend, name_, *remote_.key));
     if (record.root != root_)
       return make_error(Code::checkpoint_damaged,
-                        "the copy of " + checkpoint_name(name_.job, name_.seq) + " is of another checkpoint");
+                        "the copy of " + checkpoint_name(name_.job, name_.seq) + " belongs to another checkpoint");
     TRY_ASSIGN(RemoteSource source, RemoteSource::open(*remote_.backend, *remote_.key, record.packs));
     source_ = std::make_unique<RemoteSource>(std::move(source));
     return {};

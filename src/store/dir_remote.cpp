@@ -110,7 +110,7 @@ class DirRemote final : public Backend {
     }
     return make_error(Code::host_unreachable, "'" + directory_.native() + "' " +
                                                   (root ? "does not hold copies: it has no file '" + mark_ + "'"
-                                                        : std::string("is not there")) +
+                                                        : std::string("does not exist")) +
                                                   "; is its disk mounted?");
   }
 
@@ -140,7 +140,7 @@ class DirRemote final : public Backend {
     TRY_ASSIGN(os::Fd file, os::open_beneath(root.get(), name, O_RDONLY | O_NONBLOCK));
     TRY_ASSIGN(const os::FileStatus status, os::status_of(file.get()));
     if (status.kind != os::FileKind::regular)
-      return make_error(Code::protocol_violation, "'" + std::string(name) + "' is no file");
+      return make_error(Code::protocol_violation, "'" + std::string(name) + "' is not a file");
     return file;
   }
 
@@ -182,7 +182,7 @@ class DirRemote final : public Backend {
     for (std::uint64_t done = 0; done < size;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(k_piece, size - done));
       TRY_ASSIGN(const Bytes piece, content(done, wanted));
-      if (piece.size() != wanted) return make_error(Code::io, "what was to be copied became shorter");
+      if (piece.size() != wanted) return make_error(Code::io, "the data to copy became shorter");
       TRY(os::write_all(file.get(), piece));
       os::start_writing_back(file.get(), done, piece.size());
       done += piece.size();

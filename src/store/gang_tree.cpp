@@ -125,7 +125,7 @@ class Merge {
       if (!anew || anew->empty()) continue;
       for (std::uint32_t rank = 0; rank < world; ++rank)
         if (!anew->contains(rank))
-          merged_.missing.push_back(family.name_of(rank) + " anew, as other ranks have written theirs");
+          merged_.missing.push_back(family.name_of(rank) + " again, because other ranks have written theirs");
       for (const std::uint32_t rank : given)
         if (rank >= world) kept_.erase(family.name_of(rank));
     }
@@ -158,7 +158,7 @@ class Merge {
     for (const auto& [family, ranks] : rank_families(members_))
       for (std::uint32_t rank = 0; rank < world; ++rank)
         if (!ranks.contains(rank))
-          merged_.missing.push_back(family.name_of(rank) + ", as the other ranks have written one");
+          merged_.missing.push_back(family.name_of(rank) + ", because the other ranks have written one");
   }
 
   std::span<const MemberTree> members_;

@@ -32,7 +32,7 @@ Result<void> check_json(std::uint64_t file_size, const ReadAt& read) {
   // A number or a word cut short may be another number or word; what has brackets has an end.
   const bool bracketed = text.starts_with('{') || text.starts_with('[');
   if (bytes.size() == file_size && bracketed && is_json(text)) return {};
-  return make_error(Code::checkpoint_damaged, "not one whole JSON object or array");
+  return make_error(Code::checkpoint_damaged, "not one complete JSON object or array");
 }
 
 }  // namespace gridctl::store

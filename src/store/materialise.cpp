@@ -125,7 +125,7 @@ class Builder {
   Result<void> link(const Entry& entry) {
     if (options_.links_stay_inside && !link_stays_inside(entry.path, entry.target)) {
       return make_error(Code::checkpoint_damaged,
-                        "link '" + sanitize(entry.path) + "' may lead out of the directory and is not made");
+                        "link '" + sanitize(entry.path) + "' may lead out of the directory and is not created");
     }
     const std::size_t slash = entry.path.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : entry.path.substr(0, slash);

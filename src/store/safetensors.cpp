@@ -50,7 +50,7 @@ class Header {
       TRY(expect('}'));
     }
     skip_space();
-    if (!rest_.empty()) return torn_tensors("bytes behind the header's object");
+    if (!rest_.empty()) return torn_tensors("bytes after the header's object");
     return tensors;
   }
 

@@ -96,16 +96,16 @@ class Walk {
       return {};
     }
     if (status->kind == os::FileKind::other) {
-      note(path, "neither file, directory nor link");
+      note(path, "not a file, directory or link");
       return {};
     }
     if (status->kind == os::FileKind::regular && options_.tolerate_unreadable)
       if (const auto may = os::may_read(fd, name); !may) return note_unreadable(path, may.error());
-    if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory holds more than 2,000,000 entries");
+    if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory contains more than 2,000,000 entries");
     seen_.push_back({path, *status});
     if (!is_directory) return {};
     if (depth + 1 >= k_depth_max) {
-      note(path, "too deep; its content is left out");
+      note(path, "nested too deep; its contents are omitted");
       return {};
     }
     if (options_.enters && !options_.enters(path)) return {};
@@ -197,7 +197,7 @@ class ScanFile : public FileWork {
       return std::unique_ptr<FileWork>();
     }
     if (unreadable_ || (attempt_ == k_read_attempts && options_.tolerate_unreadable)) {
-      taken_(make_error(Code::io, unreadable_ ? "the disk cannot read it" : "it changed each time that it was read"));
+      taken_(make_error(Code::io, unreadable_ ? "the disk cannot read it" : "it changed every time it was read"));
       return std::unique_ptr<FileWork>();
     }
     if (attempt_ == k_read_attempts) return file_changed(entry_.path);
@@ -378,7 +378,7 @@ Result<Scan> scan_all(int directory_fd, const ScanOptions& options) {
     } else {
       if (options.bytes_max != 0 && one.status.size > options.bytes_max - std::min(total, options.bytes_max))
         return make_error(Code::no_space,
-                          "directory holds more than the " + format_size(options.bytes_max) + " allowed");
+                          "directory contains more than the " + format_size(options.bytes_max) + " allowed");
       total += one.status.size;
       const Entry* known = options.known ? options.known(one.path) : nullptr;
       if (known == nullptr || known->size != one.status.size) {

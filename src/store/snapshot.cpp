@@ -142,7 +142,7 @@ class Copier {
   // As the previous snapshot has it: the source is being rewritten.
   Result<void> take_over(const std::string& path) {
     if (options_.previous == nullptr)
-      return make_error(Code::not_found, "no earlier snapshot holds '" + sanitize(path) + "'");
+      return make_error(Code::not_found, "no earlier snapshot contains '" + sanitize(path) + "'");
     const Entry* entry = options_.previous->tree.find(path);
     if (entry == nullptr) return {};  // it was left out then, too
     if (const std::string parent = split_path(path).first; parent != ".")
@@ -214,7 +214,7 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
       const Entry* before = how.previous != nullptr ? how.previous->tree.find(entry.path) : nullptr;
       if (before != nullptr) entry.mode = before->mode;
       else if (entry.kind == EntryKind::directory) entry.mode = k_folder_mode;
-      else if (!how.as_left) return make_error(Code::internal, "snapshot holds something its source does not");
+      else if (!how.as_left) return make_error(Code::internal, "snapshot contains something its source does not");
       continue;
     }
     if (entry.kind != EntryKind::symlink) entry.mode = static_cast<std::uint16_t>(source->second->status.mode & 0777u);

@@ -46,10 +46,10 @@ Error damaged_blob(const std::string& pack, const FoundBlob& blob, const std::st
 Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob& blob, const Cipher* cipher,
                           const ReadBase& read_base, Proof proof) {
   const BlobPlace& place = blob.place;
-  if (bytes.size() != place.length) return damaged_blob(pack, blob, "are cut off");
+  if (bytes.size() != place.length) return damaged_blob(pack, blob, "are truncated");
   if (place.sealed) {
     auto opened = cipher->open(blob.id, place.plain_length, bytes);
-    if (!opened) return damaged_blob(pack, blob, "are not what was encrypted");
+    if (!opened) return damaged_blob(pack, blob, "do not decrypt");
     bytes = *std::move(opened);
   }
   if (place.encoding.codec != Codec::raw) {
@@ -57,7 +57,7 @@ Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob&
     if (place.base) {
       auto found = read_base(place.base);
       if (!found && (found.error().code == Code::checkpoint_damaged || found.error().code == Code::not_found))
-        return damaged_blob(pack, blob, "need a blob that is not there or damaged");
+        return damaged_blob(pack, blob, "need a blob that is missing or damaged");
       TRY_ASSIGN(base, std::move(found));
     }
     auto decoded = decode(place.encoding, bytes, place.plain_length, base);
@@ -68,7 +68,7 @@ Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob&
   if (place.sealed && proof == Proof::tag) return bytes;
   const Digest digest = crypto::sha256(bytes);
   if ((place.sealed ? cipher->storage_id(digest) : digest) != blob.id)
-    return damaged_blob(pack, blob, "do not hash to its name");
+    return damaged_blob(pack, blob, "do not match its hash");
   return bytes;
 }
 
@@ -229,7 +229,7 @@ Result<Bytes> ChunkStore::State::read_base(const BaseId& base) {
         mutex.assert_held();
         std::optional<FoundBlob> blob = known(base);
         if (blob && blob->place.base)
-          return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
+          return make_error(Code::checkpoint_damaged, "a difference is based on another difference");
         return blob;
       },
       Proof::tag);

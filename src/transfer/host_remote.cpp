@@ -72,7 +72,7 @@ class Lines {
       begin = end + 1;
     }
     rest_.erase(0, begin);
-    return rest_.size() > k_line_max ? odd("a line without end") : Result<void>();
+    return rest_.size() > k_line_max ? odd("an endless line") : Result<void>();
   }
   Result<std::vector<Object>> finish() && {
     if (!rest_.empty()) return odd("half a line");
@@ -150,7 +150,7 @@ class HostRemote final : public store::Backend {
   Result<bool> put_new(std::string_view name, ByteView content) override {
     TRY(check(name));
     if (content.size() > store::k_object_read_max)
-      return make_error(Code::unsupported, "an object of " + format_size(content.size()) + " is not written only once");
+      return make_error(Code::unsupported, "an object of " + format_size(content.size()) + " is too large to be written exclusively");
     const auto give = [content](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
       const ByteView part = content.subspan(offset, size);
       return Bytes(part.begin(), part.end());
@@ -232,7 +232,7 @@ class HostRemote final : public store::Backend {
     for (std::uint64_t done = 0; done < request.bytes && !ours;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(k_data_frame, request.bytes - done));
       Result<Bytes> piece = content(done, wanted);
-      if (piece && piece->size() != wanted) piece = make_error(Code::io, "what was to be copied became shorter");
+      if (piece && piece->size() != wanted) piece = make_error(Code::io, "the data to copy became shorter");
       if (!piece) {
         ours = std::move(piece).error();
         break;

@@ -32,7 +32,7 @@ Result<void> check_lengths(const store::Tree& tree) {
   for (const store::Entry& entry : tree.entries)
     for (const Chunk& chunk : entry.chunks)
       if (lengths.emplace(chunk.digest, chunk.size).first->second != chunk.size)
-        return make_error(Code::checkpoint_damaged, "the host's manifest gives one chunk two lengths");
+        return make_error(Code::checkpoint_damaged, "the host's manifest gives a chunk two lengths");
   return {};
 }
 
@@ -58,7 +58,7 @@ class Sink {
 
   Result<void> put(const Chunk& chunk, ByteView content) {
     if (content.size() != chunk.size)
-      return make_error(Code::checkpoint_damaged, "a chunk came in another length than the manifest gives it");
+      return make_error(Code::checkpoint_damaged, "a chunk has a different length than the manifest says");
     const auto before = earlier_.find(chunk.digest);
     TRY(into_.put(chunk.digest, content, before == earlier_.end() ? nullptr : &before->second));
     if (guard_.came) guard_.came(chunk.digest);
@@ -86,7 +86,7 @@ class Sink {
     TRY(into_.seal());
     TRY_ASSIGN(const std::vector<Chunk> lost, missing(wanted));
     if (lost.empty()) return {};
-    Error error = make_error(Code::busy, std::to_string(lost.size()) + " chunks were collected while the rest came");
+    Error error = make_error(Code::busy, std::to_string(lost.size()) + " chunks were collected during the transfer");
     error.retry = Retry::same_host_later;
     return error;
   }

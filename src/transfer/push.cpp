@@ -38,7 +38,7 @@ class Sender {
       TRY_ASSIGN(const wire::HaveReply reply, wire::parse_have_reply(payload));
       for (const std::uint32_t index : reply.missing) {
         if (index >= batch.size())
-          return make_error(Code::protocol_violation, "host misses a chunk it was not asked for");
+          return make_error(Code::protocol_violation, "the host reports a missing chunk that it was not asked for");
         missing.push_back(batch[index]);
       }
     }

@@ -57,7 +57,7 @@ bool is_s3_region(std::string_view text) {
 Result<S3Remote> parse_s3_remote(std::string_view url, std::string_view endpoint, std::string_view region,
                                std::string_view profile) {
   static constexpr std::string_view k_scheme = "s3://";
-  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "a remote in S3 is written s3://bucket/prefix");
+  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "write a remote in S3 as s3://bucket/prefix");
   url.remove_prefix(k_scheme.size());
   const std::size_t slash = std::min(url.find('/'), url.size());
   S3Remote remote;

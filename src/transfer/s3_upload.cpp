@@ -24,7 +24,7 @@ Result<std::string> proper_etag(const http::Answer& answer) {
   if (!etag.empty() && etag.size() <= k_etag_max && is_plain(etag) &&
       etag.find_first_of("<>&") == std::string_view::npos)
     return std::string(etag);
-  return make_error(Code::protocol_violation, "the server took a part without telling its ETag");
+  return make_error(Code::protocol_violation, "the server accepted a part without returning its ETag");
 }
 
 // The part that one wire is sending.
@@ -91,7 +91,7 @@ class Upload {
 
   Error unexpected(const S3Outcome& outcome) {
     forgotten_ = forgotten_ || outcome.error.code == "NoSuchUpload";
-    return make_error(Code::protocol_violation, "an upload in parts: the server answers " +
+    return make_error(Code::protocol_violation, "an upload in parts: the server answered " +
                                                     std::to_string(outcome.answer.status) + " " + outcome.error.code);
   }
 
@@ -182,7 +182,7 @@ class Upload {
     TRY_ASSIGN(const S3Outcome outcome, main_.call(call));
     if (outcome.answer.status == 200 && outcome.answer.header("content-length") == std::to_string(size_)) return {};
     forgotten_ = perhaps_done;
-    return make_error(Code::protocol_violation, "the server has joined the parts into something else");
+    return make_error(Code::protocol_violation, "the server joined the parts into a different object");
   }
 
   // As well as it goes, also when all was cancelled: what stays is removed by the bucket's own rules.
@@ -213,7 +213,7 @@ Result<Bytes> read_part(const store::ReadAt& content, std::uint64_t offset, std:
   while (bytes.size() < size) {
     TRY_ASSIGN(const Bytes more, content(offset + bytes.size(), std::min(k_read_at_once, size - bytes.size())));
     if (more.empty() || more.size() > size - bytes.size())
-      return make_error(Code::io, "what is to be put has another length than was said");
+      return make_error(Code::io, "the object has a different length than announced");
     bytes.insert(bytes.end(), more.begin(), more.end());
   }
   return bytes;

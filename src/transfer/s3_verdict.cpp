@@ -24,7 +24,7 @@ bool is_passing(int status, const S3Error& error) {
 }
 
 std::string said(const http::Answer& answer, const S3Error& error) {
-  std::string text = "the server answers " + std::to_string(answer.status);
+  std::string text = "the server answered " + std::to_string(answer.status);
   if (!error.code.empty()) text += " " + error.code;
   if (!error.message.empty()) text += ": " + error.message;
   return text;
@@ -56,7 +56,7 @@ S3Verdict refused(const http::Answer& answer, const S3Error& error) {
   if (answer.status == 507 || is_one_of(error.code, {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage"}))
     return fail(make_error(Code::no_space, "the remote is full (" + text + ")"));
   if (error.code == "NoSuchBucket")
-    return fail(with_retry(make_error(Code::io, "there is no such bucket (" + text + ")"), Retry::needs_user));
+    return fail(with_retry(make_error(Code::io, "the bucket does not exist (" + text + ")"), Retry::needs_user));
   if (answer.status == 307) return fail(make_error(Code::host_unreachable, text));  // a bucket that is new: later
   if (answer.status / 100 == 3 || error.code == "AuthorizationHeaderMalformed")
     return fail(wrong_region(answer, error));

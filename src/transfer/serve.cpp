@@ -26,7 +26,7 @@ bool BulkServer::serves(std::string_view operation) {
 
 Result<void> BulkServer::handle(const wire::Frame& request) {
   if (request.kind != FrameKind::request)
-    return make_error(Code::protocol_violation, "frame came that belongs to no operation");
+    return make_error(Code::protocol_violation, "received a frame that belongs to no operation");
   const std::string operation = wire::request_name(request.payload);
   if (operation == "have") return have(request);
   if (operation == "put") return put(request);

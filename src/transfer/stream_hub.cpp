@@ -267,11 +267,11 @@ Result<void> StreamHub::take(const wire::Frame& frame) {
 Result<void> StreamHub::take_request(const wire::Frame& frame) {
   TRY_ASSIGN(const wire::StreamOpen request, wire::parse_stream_open(frame.payload));
   if (frame.stream == 0 || frame.stream % 2 == parity_ || streams_.contains(frame.stream))
-    return broken("opened a stream under a number that is not free");
+    return broken("opened a stream with a number already in use");
   add(frame.stream, {}, {});
-  if (!on_open) reset(frame.stream, make_error(Code::unsupported, "streams are opened by the other side only"));
+  if (!on_open) reset(frame.stream, make_error(Code::unsupported, "only the other side may open streams"));
   else if (streams_.size() > wire::k_streams_max)
-    reset(frame.stream, make_error(Code::busy, "there are 2048 streams in this conversation already"));
+    reset(frame.stream, make_error(Code::busy, "this conversation already has 2048 streams"));
   else on_open(frame.stream, request);
   return {};
 }

@@ -129,12 +129,12 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   // Lines may have been appended after the last save.
   const bool differs = !last_taken_ || last_taken_->files != sight.listing.files;
   if (!news && !refused && differs && sight.writer != Writer::running)
-    news = Verdict{Whole::quiet, "nothing else has changed", {}, "growing", false, false, {}};
+    news = Verdict{Whole::quiet, "no other file has changed", {}, "growing", false, false, {}};
   if (!news) {
     chosen_ = {};
     return refused ? *std::move(refused) : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, false, {}};
   }
-  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended by itself";
+  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended on its own";
   select_rest(sight, rest, selection);
   for (const std::string& log : sight.logs)
     if (!selection.left_out.contains(log)) selection.growing.insert(log);

@@ -40,7 +40,7 @@ std::optional<Trouble> save_trouble(const Folder& folder) {
     if (own && file->size == 0) return Trouble{shown + " is still empty", file->path};
     if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
     if (name.starts_with(k_custom)) {
-      if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};
+      if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " still belongs to the previous save", file->path};
     } else if (precedes_random_states(name) && file->mtime_ns > random->mtime_ns) {
       return Trouble{shown + " is newer than random_states_0.pkl, which is written after it", random->path};
     }

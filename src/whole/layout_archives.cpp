@@ -12,7 +12,7 @@ namespace {
 
 std::optional<Trouble> torn(const FileFact& file, const store::Inspection& inspection) {
   if (inspection.state != store::FileState::torn) return std::nullopt;
-  return Trouble{"'" + sanitize(file.path) + "' is not whole: " + inspection.why, file.path};
+  return Trouble{"'" + sanitize(file.path) + "' is incomplete: " + inspection.why, file.path};
 }
 
 bool has_entry(const std::vector<std::string>& entries, std::string_view name) {

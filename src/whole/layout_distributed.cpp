@@ -37,9 +37,9 @@ std::optional<Trouble> shards_trouble(const Folder& folder) {
   const std::string pickle = folder.text(*metadata, k_metadata_max);
   const std::string shown = "'" + sanitize(metadata->path) + "'";
   if (pickle.size() < 2 || pickle[0] != '\x80' || pickle.back() != '.')
-    return Trouble{shown + " is not whole", metadata->path};
+    return Trouble{shown + " is incomplete", metadata->path};
   const auto names = shards_named(pickle);
-  if (names.empty()) return Trouble{shown + " names no shards", metadata->path};
+  if (names.empty()) return Trouble{shown + " lists no shards", metadata->path};
   for (const std::string& name : names) {
     const FileFact* shard = folder.find(name);
     if (shard == nullptr || shard->size == 0) return missing(folder, name);

@@ -53,7 +53,7 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
   if (last == nullptr) return missing(folder, k_last);
   if (auto torn = torn_file(folder)) return torn;
   if (!store::is_json(folder.text(*last, store::k_json_max)))
-    return Trouble{"'" + sanitize(last->path) + "' is not whole", last->path};
+    return Trouble{"'" + sanitize(last->path) + "' is incomplete", last->path};
   if (auto none = weights_missing(folder)) return none;
   if (auto shard = shards_missing(folder)) return shard;
   if (auto inner = distributed_trouble(folder)) return inner;

@@ -168,7 +168,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
     if (sight.logs.contains(file.path) || is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return refuse(sight, quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
+      return refuse(sight, quoted_path(file.path) + " is incomplete: " + inspection.why, file.path);
   }
   Verdict verdict{Whole::commit_marker, ".commit", {}, std::string(store::k_how_marker), false, false, {}};
   if (!marker_used_) verdict.why = verdict.how = "whole-when";
@@ -213,7 +213,7 @@ std::optional<Verdict> WholeWatch::by_file(const Sight& sight) {
   const bool known = sight.access.inspect(*newest).state == store::FileState::whole;
   if (!known && sight.writer == Writer::running &&
       history_.unchanged_for(newest->path, sight.now) < rules_.known_quiet)
-    return refuse(sight, quoted_path(newest->path) + " changed just now", newest->path);
+    return refuse(sight, quoted_path(newest->path) + " has just changed", newest->path);
   return std::nullopt;
 }
 

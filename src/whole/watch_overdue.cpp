@@ -33,10 +33,10 @@ std::optional<Verdict> WholeWatch::judge_logs(const Sight& sight) {
   if (running && !waiting_since_) waiting_since_ = sight.now;
   const Duration every = std::clamp(interval_, k_wait_min, k_logs_every_max);
   if (running && (rules_.of_gang || sight.now - *waiting_since_ < every))
-    return Verdict{Whole::nothing_new, "nothing but logs", {}, {}, false, false, {}};
+    return Verdict{Whole::nothing_new, "only logs changed", {}, {}, false, false, {}};
   chosen_.rest = Facts{};
   chosen_.all = true;
-  Verdict verdict{Whole::quiet, "nothing but logs", {}, "growing", false, false, {}};
+  Verdict verdict{Whole::quiet, "only logs changed", {}, "growing", false, false, {}};
   verdict.selection.growing = sight.logs;
   return verdict;
 }

@@ -77,11 +77,11 @@ class BagConcern : public Concern {
     const bag::Bag& bag = found->second.run->bag();
     const bool over = bag.progress().over();
     if (over && works_on_tasks(asking))
-      return Held{has_last_step(asking) ? "what its tasks have left is put together for its last step" : "all tasks are done"};
-    if (!over && !works_on_tasks(asking)) return Held{"tasks of the bag are left"};
+      return Held{has_last_step(asking) ? "collecting the files of its tasks for its last step" : "all tasks are done"};
+    if (!over && !works_on_tasks(asking)) return Held{"the bag still has unfinished tasks"};
     if (worker_number(asking) == 1) {  // else it would start as it was before it can be given more
       const bool starves = !over && !bag.hungry().empty() && bag.waiting(asking.spec().tasks->raise.level) == 0;
-      return starves ? std::optional(Held{"the tasks that are left need more memory or disk"}) : std::nullopt;
+      return starves ? std::optional(Held{"the remaining tasks need more memory or disk"}) : std::nullopt;
     }
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
@@ -271,7 +271,7 @@ class BagConcern : public Concern {
     const std::uint64_t held = holder->held.count();
     if (held > 0 && !live.run->bag().progress().over())
       controls_.book.note(leader.id(), {"tasks_given_back",
-                                        std::to_string(held) + " tasks that " + seat.host.value + " held go elsewhere" +
+                                        std::to_string(held) + " tasks that " + seat.host.value + " held go to other workers" +
                                             (is_lost ? ": the host is lost" : ""),
                                         {worker.epoch}, seat.host});
     live.run->add(bag::Closed{worker, seat.died ? seat.running : std::vector<std::uint64_t>{}});
@@ -299,8 +299,8 @@ class BagConcern : public Concern {
         if (!seat.ended && seat.output_at < seat.output_end) return;
     const bag::Progress now = live.run->bag().progress();
     std::string text = bag::end_in_words(live.run->bag());
-    if (!now.over()) text += "; that is more than max_fails, and " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
-    if (now.twice > 0) text += "; " + std::to_string(now.twice) + " were run twice, and count once";
+    if (!now.over()) text += "; this exceeds max_fails, so " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
+    if (now.twice > 0) text += "; " + std::to_string(now.twice) + " ran twice and count once";
     if (over && has_last_step(leader)) return begin_last_step(controls_, leader, live.members, live.run->bag(), std::move(text));
     end_bag(controls_, leader, {std::move(text), now.failed == 0 ? job::Overtaken::tasks_done : job::Overtaken::tasks_failed});
   }
@@ -429,7 +429,7 @@ class BagConcern : public Concern {
                     [this, id = live.run->id(), worker](const Result<BagLink::Output>& output) {
                       if (output) return keep_output(id, worker, *output);
                       if (BagRun::Seat* mine = seat_of(id, worker)) mine->output_busy = false;
-                      report(output.error(), "while fetching what tasks printed");
+                      report(output.error(), "while fetching the output of tasks");
                     });
     return true;
   }
@@ -443,7 +443,7 @@ class BagConcern : public Concern {
         },
         [this, id, worker, end = output.offset + output.bytes.size()](TrackedJob&, const Result<void>& kept) {
           BagRun::Seat* seat = seat_of(id, worker);
-          if (!kept) report(kept.error(), "while keeping what tasks printed");
+          if (!kept) report(kept.error(), "while storing the output of tasks");
           if (seat == nullptr) return;
           seat->output_busy = false;
           if (!kept) return;

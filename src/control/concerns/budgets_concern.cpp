@@ -63,7 +63,7 @@ class BudgetsConcern : public Concern {
     const BudgetNow* used_up = used_up_for(budgets_, asking.spec().owner);
     if (used_up == nullptr) return;
     question.spec.constraints.max_price = 0;
-    question.held = used_up_text(*used_up) + "; until then only hosts that cost nothing (gridctl budget ls)";
+    question.held = used_up_text(*used_up) + "; until then, only free hosts are used (gridctl budget ls)";
   }
 
  private:

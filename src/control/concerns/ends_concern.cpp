@@ -72,7 +72,7 @@ class EndsConcern : public Concern {
   }
 
   [[nodiscard]] static MoveWish wish_for(const End& end) {
-    MoveWish wish{std::string(job::k_for_end), "it is there until " + format_rfc3339(end.at)};
+    MoveWish wish{std::string(job::k_for_end), "the host is available until " + format_rfc3339(end.at)};
     wish.host = end.host;
     wish.to_anywhere = true;  // what is not saved by then is lost
     return wish;

@@ -77,7 +77,7 @@ class ExactnessConcern : public Concern {
 
   void judge(const TrackedJob& job, Epoch epoch, bool last) {
     Result<std::vector<registry::AttemptRecord>> attempts = controls_.world.records.attempts(job.id());
-    if (!attempts) return report(attempts.error(), "while looking at what a job did twice");
+    if (!attempts) return report(attempts.error(), "while comparing steps that a job did twice");
     while (!attempts->empty() && attempts->back().epoch > epoch) attempts->pop_back();
     controls_.attempts.in_background(
         job.id(), k_exactness_name, {os::Lane::Kind::bulk, {}},

@@ -168,8 +168,8 @@ class PreemptionConcern : public Concern {
 
   // Once for each set of jobs that it waits for.
   void tell(const TrackedJob& job, const HostName& host, const std::string& hosts, const std::string& jobs) {
-    const std::string text = "it will run on " + hosts +
-                             " when the next checkpoints are safe of what runs there with less priority: " + jobs;
+    const std::string text = "the job will run on " + hosts +
+                             " after the next checkpoints of the jobs there with less priority: " + jobs;
     if (std::exchange(told_[job.id().value], text) == text) return;
     controls_.book.note(job.id(), {"preempting", text, {}, host});
   }

@@ -127,7 +127,7 @@ class ProgressConcern : public Concern, public FleetListener {
           const auto still = watched_.find(its.id().value);
           if (still == watched_.end() || !still->second.hung) return;  // it went on meanwhile
           for (const auto& [host, stacks] : found) controls_.book.note(its.id(), {"stacks", stacks, epoch, host});
-          const std::string told = text + ", though all its hosts answer";
+          const std::string told = text + ", although all its hosts answer";
           if (its.spec().recovery.hangs == job::Hangs::tell)
             return controls_.book.note(its.id(), {"hangs", told + " (recovery.hangs is tell)", epoch, {}});
           controls_.book.apply(its.id(), job::Hung{epoch, told});
@@ -173,7 +173,7 @@ class ProgressConcern : public Concern, public FleetListener {
     const HostName host = host_of(job, slow->rank);
     const bool replace = job.spec().recovery.stragglers == job::Stragglers::replace;
     const std::string text = slow->text() + ", on " + host.value;
-    controls_.book.note(job.id(), {"straggler", text + (replace ? ": it is replaced at the next checkpoint" : ""),
+    controls_.book.note(job.id(), {"straggler", text + (replace ? ": gridctl replaces it at the next checkpoint" : ""),
                                 job.state().epoch, host});
     if (!replace) return;
     mine.straggler = host;

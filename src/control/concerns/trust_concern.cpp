@@ -31,7 +31,7 @@ class TrustConcern : public Concern {
     const auto attempts = controls_.world.records.attempts(job.id());
     if (!saved || !attempts) {
       report(!saved ? saved.error() : attempts.error(), "while asking where a checkpoint comes from");
-      return "a host that cannot be told now";
+      return "a host that is not known";
     }
     for (const registry::AttemptRecord& attempt : *attempts) {
       const bool has_saved = std::any_of(saved->begin(), saved->end(), [&](const registry::Checkpoint& one) {
@@ -50,7 +50,7 @@ class TrustConcern : public Concern {
     for (const HostName& name : names) {
       if (name.empty()) continue;
       const FleetHost* host = controls_.fleet.find(name);
-      if (host == nullptr) return name.value + ", which is not registered any more";
+      if (host == nullptr) return name.value + ", which is no longer registered";
       if (sched::is_lent(host->provider.host_class, host->provider.labels)) return name.value + ", a lent host";
     }
     return "";

@@ -96,7 +96,7 @@ class TurnsConcern : public Concern {
     const BootTime since = since_.try_emplace(job.id().value, now).first->second;
     turn.binding = now - since >= k_patience;
     if (!turn.binding) again_ = std::min(again_, since + k_patience);
-    turn.lines.push_back(turn.binding ? "these are kept for it: who comes after it gets them only to be done before"
+    turn.lines.push_back(turn.binding ? "these are kept for it: later jobs get them only if they end before that"
                                       : "others may use them meanwhile; in " +
                                             format_duration(k_patience - (now - since)) + " they are kept for it");
     if (turn.binding && told_.insert(job.id().value + "/" + std::to_string(job.state().attempts.value)).second)
@@ -148,7 +148,7 @@ class TurnsConcern : public Concern {
       else later.push_back(member.host.value + " when " + join(holders, ", and "));
     }
     lines.push_back("waits for " + std::to_string(members.size()) + " hosts: " +
-                    (free.empty() ? "none of them is free now"
+                    (free.empty() ? "none is free now"
                                   : join(free, ", ") + (free.size() == 1 ? " is" : " are") + " free now"));
     for (std::string& line : later) lines.push_back(std::move(line));
     return lines;

@@ -100,7 +100,7 @@ class TwinsConcern : public Concern {
       const Result<registry::Job> row = controls_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return id.value + " could not be read";
       if (row && row->state == job::JobState::succeeded && row->id != asking.id())
-        return in_words(*row) + " was done first: its result is being taken";
+        return in_words(*row) + " finished first: fetching its result";
     }
     return {};
   }
@@ -150,7 +150,7 @@ class TwinsConcern : public Concern {
     if (const Result<void> begun = !row ? make(leader, number) : is_ours ? resume(*row) : renew(leader, *row, number); !begun)
       return report(begun.error(), "while starting a replica");
     controls_.book.note(leader.id(), {"replica_stands_in",
-                                      "the host of a replica is silent: " + id.value + " begins, and serves until all "
+                                      "the host of a replica is silent: " + id.value + " starts, and serves until all "
                                       "others are ready",
                                       {},
                                       {}});
@@ -224,7 +224,7 @@ class TwinsConcern : public Concern {
   }
 
   void take_result(TrackedJob& leader, const registry::Job& twin) {
-    const job::TwinSucceeded done{in_words(twin) + " was done first: its result is taken"};
+    const job::TwinSucceeded done{in_words(twin) + " finished first: its result is used"};
     controls_.book.take(leader.id(),
                      controls_.world.records.take_result(leader.id(), twin.id, {controls_.world.clock.wall(), done}));
   }

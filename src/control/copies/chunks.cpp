@@ -40,7 +40,7 @@ Result<store::StoreKey> key_for_writing(const Paths& paths) {
     }
     if (first) TRY(write_new(paths.store_key(), store::StoreKey::make()));
   }
-  return make_error(Code::io, "the new key " + paths.store_key().native() + " is not there");
+  return make_error(Code::io, "the new key " + paths.store_key().native() + " is missing");
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ Result<void> install_key(const Paths& paths, const store::StoreKey& key) {
     TRY(os::rename_path(file, file.native() + ".unreadable"));
   }
   TRY_ASSIGN(const bool written, write_new(file, key));
-  return written ? Result<void>() : make_error(Code::exists, "another key was made just now");
+  return written ? Result<void>() : make_error(Code::exists, "another process has just created a key");
 }
 
 }  // namespace gridctl::control

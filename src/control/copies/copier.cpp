@@ -60,7 +60,7 @@ void tell_trouble(registry::Registry& registry, const Due& due, const Error& err
     if (!memory.told.insert(job.value + " " + std::string(code_name(error.code))).second) continue;
     const Result<void> noted = registry.note(
         job, now,
-        {"copy_waits", due.remote.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
+        {"copy_waits", due.remote.name + " accepts no copies: " + error.one_line() + "; retrying", {}, {}});
     if (!noted) warn(noted.error(), "while recording that a copy waits");
   }
 }
@@ -187,11 +187,11 @@ bool Copier::is_idle() const {
 void Copier::tick() {
   if (!registry_) {
     Result<registry::Registry> opened = registry::Registry::open(paths_.root);
-    if (!opened) return warn(opened.error(), "while looking for what to copy");
+    if (!opened) return warn(opened.error(), "while looking for checkpoints to copy");
     registry_ = std::make_unique<registry::Registry>(*std::move(opened));
   }
   const Result<std::int64_t> version = registry_->data_version();
-  if (!version) return warn(version.error(), "while looking for what to copy");
+  if (!version) return warn(version.error(), "while looking for checkpoints to copy");
   if (*version != seen_version_) {
     const Result<std::vector<registry::Remote>> remotes = registry_->remotes();
     if (!remotes) return warn(remotes.error(), "while listing remotes");

@@ -68,7 +68,7 @@ std::string why_wait(const std::vector<std::vector<CheckpointPart>>& members, co
     if (parts.front().nothing && !parts.front().settled)
       for (const store::MemberTree& view : views)
         if (const auto file = store::file_of_a_rank(view))
-          return "nothing of " + parts.front().member + " yet, though '" + *file + "' looks like one of a file for each rank";
+          return "no file of " + parts.front().member + " yet, although '" + *file + "' looks like one of several files, one for each rank";
   return {};
 }
 
@@ -81,7 +81,7 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   const bool as_left = std::ranges::any_of(members, [](const std::vector<CheckpointPart>& one) { return one.front().as_left; });
   const auto chosen = as_left ? std::optional(std::vector<std::size_t>(members.size(), 0)) : store::newest_common(parts.members);
   if (!chosen) {
-    out.missing = "no step has been saved by all members yet";
+    out.missing = "no step that all members have saved yet";
     return out;
   }
   const std::optional<store::Tree> base = base_of(store, members);

@@ -56,7 +56,7 @@ constexpr Duration k_lock_patience =
 // Whoever starts a daemon reads this word from its standard output.
 void say_ready() {
   const Result<void> told = os::write_all(k_stdout, as_bytes("ready\n"));
-  if (!told) os::log(os::LogLevel::debug, "nobody waits for this daemon's start any more");
+  if (!told) os::log(os::LogLevel::debug, "no process waits for this daemon's start any more");
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
@@ -237,12 +237,12 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
     if (removed && !jobs.has_work()) return loop.stop();
     busy_at = now;
     if (const Result<void> written = write_info(paths, clock.wall()); !written)
-      os::log(os::LogLevel::warn, "while going on: " + written.error().one_line());
+      os::log(os::LogLevel::warn, "while continuing: " + written.error().one_line());
   });
   os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
   say_ready();
   loop.run();
-  os::log(os::LogLevel::info, "daemon ends; jobs go on at their hosts");
+  os::log(os::LogLevel::info, "the daemon ends; jobs continue on their hosts");
   jobs.save();
   TRY(os::remove_file(paths.daemon_info()));
   // Threads may still be waiting for a dead host. They are left: all that counts is durable.

@@ -64,7 +64,7 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
   if (leader.replicas_wanted == wanted) return;
   if (leader.replicas_wanted != 0)
     jobs_.note(leader.id(),
-               {"scaled", "the requests under way ask for " + std::to_string(wanted) + " replicas", {}, {}});
+               {"scaled", "the requests under way need " + std::to_string(wanted) + " replicas", {}, {}});
   leader.replicas_wanted = wanted;
 }
 
@@ -112,14 +112,14 @@ void Gateways::dismiss(const JobId& service, const job::Spec& spec, const Gatewa
       continue;
     }
     if (const Result<void> told = access_.let_leave(service, number, clock_.wall()); !told)
-      return report(told.error(), "while a replica leaves");
+      return report(told.error(), "while removing a replica");
     const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
     const auto slot = static_cast<std::size_t>(number) - 1;
     const bool runs = replica->in<job::Running>() != nullptr;
     const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;
     if (runs && !is_drained && now - since < spec.service->drain) continue;
     jobs_.apply(id, job::LimitReached{std::string(k_limit_scale),
-                                      stands_in ? "all other replicas are ready" : "fewer replicas will do",
+                                      stands_in ? "all other replicas are ready" : "fewer replicas are enough",
                                       job::k_limit_grace});
   }
 }

@@ -38,7 +38,7 @@ void GpuRechecks::tick(BootTime now) {
     if (next == BootTime{}) next = now + drawn(every_);
     if (now < next || !is_idle(*host)) continue;
     const Result<std::optional<BenchReport>> before = load_bench_report(registry_, host->provider.name);
-    if (!before) return report(before.error(), "while reading what a host was measured at");
+    if (!before) return report(before.error(), "while reading a host's measurements");
     next = now + drawn(every_);
     if (!*before) continue;  // what nobody has measured cannot be measured again
     recheck(*host, **before);
@@ -68,7 +68,7 @@ void GpuRechecks::rechecked(const HostName& name, const BenchReport& before, con
     return os::log(os::LogLevel::info, name.value + ": not measured again: " + why);
   }
   const Result<void> saved = save_bench_report(registry_, name, *found, before);
-  if (!saved) return report(saved.error(), "while recording what a host was measured at");
+  if (!saved) return report(saved.error(), "while recording a host's measurements");
   os::log(os::LogLevel::info, name.value + ": measured again: " + found->summary());
   if (!found->mismatch().empty()) next = clock_.boot() + drawn(every_ / k_sooner);
   if (found->mismatch().empty() && !before.mismatch().empty()) fleet_.capacity_freed();

@@ -168,7 +168,7 @@ void Fleet::save_news() {
     for (FleetHost* host : judged) TRY(save_health_of(*host));
     return {};
   });
-  if (!saved) report(saved.error(), "while noting what hosts say");
+  if (!saved) report(saved.error(), "while recording the answers of hosts");
 }
 
 void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
@@ -216,7 +216,7 @@ void Fleet::judge_silence(BootTime now) {
     host->liveness = liveness;
     if (liveness == job::Liveness::lost) reliability_.lost(host->provider, silence.counted());
     const Result<void> saved = world_.records.set_liveness(host->provider.name, liveness_name(liveness), std::nullopt);
-    if (!saved) report(saved.error(), "while noting a host's state");
+    if (!saved) report(saved.error(), "while recording a host's state");
     tell([&](FleetListener& one) { one.liveness_changed(*host); });
   }
   reliability_.tick(now);

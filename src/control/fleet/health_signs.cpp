@@ -21,16 +21,16 @@ struct EventMeaning {
 };
 constexpr EventMeaning k_events[] = {
     {"sxid", false, Weight::note, Worse::fatal, "NVSwitch error"},
-    {"gpu_lost", true, Weight::grave, Worse::never, "the driver gave the GPU up"},
+    {"gpu_lost", true, Weight::grave, Worse::never, "the driver gave up the GPU"},
     {"ras", true, Weight::bad, Worse::never, "uncorrectable error in the GPU"},
     {"gpu_reset", true, Weight::note, Worse::often, "the GPU hung and was reset"},
     {"gpu_hang", true, Weight::note, Worse::often, "the GPU hung and was reset"},
-    {"gpu_fault", true, Weight::note, Worse::never, "a program touched memory that is not its own"},
+    {"gpu_fault", true, Weight::note, Worse::never, "a program accessed memory outside its own"},
     {"machine_check", false, Weight::bad, Worse::never, "hardware error"},
     {"memory_error", false, Weight::bad, Worse::never, "hardware error"},
     {"pcie_fatal", true, Weight::note, Worse::on_a_gpu, "error on the bus"},
     {"fs_error", false, Weight::bad, Worse::never, "file system error"},
-    {"hung_task", false, Weight::note, Worse::never, "a program hangs in the kernel"},
+    {"hung_task", false, Weight::note, Worse::never, "a program is stuck in the kernel"},
     {"oom", false, Weight::note, Worse::never, "out of memory"},
 };
 constexpr EventMeaning k_other_event{"", false, Weight::note, Worse::never, "disk error"};
@@ -147,15 +147,15 @@ class Reader {
     if (is_one_of(gpu.recovery, {"reset", "reboot"}))
       lasting(units, Weight::grave, "gpu_needs_" + gpu.recovery, "the driver asks for a " + gpu.recovery);
     if (is_one_of(gpu.recovery, {"drain"}))
-      lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take it out of use");
+      lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take the GPU out of service");
     if (gpu.remap_failed.value_or(false))
-      lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU wants a mechanic");
+      lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU needs repair");
     if (gpu.remap_pending.value_or(false))
-      lasting(units, Weight::note, "remap_pending", "bad memory is replaced at the next reset");
+      lasting(units, Weight::note, "remap_pending", "bad memory will be replaced at the next reset");
     for (const std::string& reason : gpu.throttle)
       if (reason.starts_with("hw_"))
         lasting(units, Weight::note, "throttled",
-                "clocks are held down: " + reason +
+                "clocks are limited: " + reason +
                     (gpu.temperature_c ? " at " + std::to_string(*gpu.temperature_c) + " C" : ""));
     read_errors(gpu, units);
     if (!gpu.partitioned) read_use(gpu, units);
@@ -187,18 +187,18 @@ class Reader {
       const std::string who = (process.name.empty() ? "a process" : process.name) + " (pid " +
                               std::to_string(process.pid) + ", " + format_size(process.memory_bytes) + ")";
       if (process.owner == wire::ProcessOwner::leftover)
-        lasting(units, Weight::bad, "leftover_process", "a job's process is still there: " + who);
+        lasting(units, Weight::bad, "leftover_process", "a job's process is still running: " + who);
       else if (process.owner == wire::ProcessOwner::foreign && !process.draws)
-        for (const std::string& unit : units) look_.busy[unit] = who + " uses it without a lease";
+        for (const std::string& unit : units) look_.busy[unit] = who + " uses the GPU without a lease";
     }
     if (!gpu.memory_used || leased) return;
     const std::uint64_t allowed = k_memory_nobodys + gpu.memory_total.value_or(0) / 50;
     if (*gpu.memory_used <= explained + allowed) return;
-    const std::string text = format_size(*gpu.memory_used - explained) + " of its memory is held by nobody";
+    const std::string text = format_size(*gpu.memory_used - explained) + " of its memory is in use by no known process";
     for (const std::string& unit : units)
       if (context_.vacated.contains(unit) || before_.state_of(unit) == sched::UnitState::quarantined)
         lasting({unit}, Weight::bad, "leftover_memory", text + " after a job");
-      else if (!look_.busy.contains(unit)) look_.busy[unit] = text + " that this user can see";
+      else if (!look_.busy.contains(unit)) look_.busy[unit] = text + " visible to this user";
   }
 
   void read_event(const KernelEvent& event) {
@@ -235,7 +235,7 @@ class Reader {
     else if (disk.total_bytes > 0 && disk.free_bytes < k_disk_full)
       lasting(Weight::bad, "disk_full", "its disk is full: " + format_size(disk.free_bytes) + " free");
     else if (!disk.write_problem.empty())
-      lasting(Weight::bad, "disk_write", "nothing can be written: " + disk.write_problem);
+      lasting(Weight::bad, "disk_write", "cannot write to the disk: " + disk.write_problem);
     else if (disk.write_ms > k_write_slow_ms)
       lasting(Weight::doubt, "disk_slow", "a small file took " + std::to_string(disk.write_ms / 1000) + " s to write");
     if (disk.free_bytes >= k_disk_full && disk.free_bytes < k_disk_low)
@@ -243,7 +243,7 @@ class Reader {
     if (!disk.drive_problem.empty()) lasting(Weight::bad, "drive", disk.drive_problem);
     if (disk.file_system_errors > before_.file_system_errors)
       happened({""}, before_.boot_id.empty() ? Weight::note : Weight::bad, "fs_errors", 0,
-               "its file system has counted " + std::to_string(disk.file_system_errors) + " errors");
+               "its file system has recorded " + std::to_string(disk.file_system_errors) + " errors");
   }
 
   void read_engines() {
@@ -259,8 +259,8 @@ class Reader {
   void read_memory() {
     if (report_.memory_pressure.value_or(0) > k_pressure_high)
       lasting(Weight::doubt, "memory_pressure",
-              "programs there wait for memory " + std::to_string(static_cast<int>(*report_.memory_pressure)) +
-                  " % of the time");
+              "programs there spend " + std::to_string(static_cast<int>(*report_.memory_pressure)) +
+                  " % of the time waiting for memory");
   }
 
   void read_clock() {

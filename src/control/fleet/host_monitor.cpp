@@ -218,12 +218,12 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
     return listener_.polled(*reply);
   }
   if (asked_.empty() || asked_.front().stream != frame.stream)
-    return drop(make_error(Code::protocol_violation, "the agent answered what was not asked"));
+    return drop(make_error(Code::protocol_violation, "the agent answered a question that was not asked"));
   asked_since_ = clock_.boot();
   if (asked_.front().ping) return on_pong(frame);
   if (asked_.front().log) return on_log_frame(asked_.front(), frame);
   if (frame.kind != wire::FrameKind::reply)
-    return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
+    return drop(make_error(Code::protocol_violation, "the agent sent data instead of a reply"));
   const bool health = asked_.front().health;
   const BootTime sent = asked_.front().sent;
   asked_.pop_front();

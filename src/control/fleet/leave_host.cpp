@@ -37,7 +37,7 @@ Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provi
   if (is_one_of(word, {"busy"})) return LeftBehind{0, true};
   std::uint64_t kib = 0;
   if (std::from_chars(word.data(), word.data() + word.size(), kib).ec != std::errc{})
-    return make_error(Code::protocol_violation, "the host did not say what is left of ~/.gridctl");
+    return make_error(Code::protocol_violation, "the host did not report what is left of ~/.gridctl");
   return LeftBehind{kib << 10, false};
 }
 

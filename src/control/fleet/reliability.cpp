@@ -18,7 +18,7 @@ constexpr std::int64_t k_end_slack_ms = 120'000;  // that a host may be gone bef
 constexpr std::size_t k_placed_max = 10000;  // attempts on their way
 
 void report(const Result<void>& saved) {
-  if (!saved) os::log(os::LogLevel::warn, "while keeping the book on hosts: " + saved.error().one_line());
+  if (!saved) os::log(os::LogLevel::warn, "while recording the history of hosts: " + saved.error().one_line());
 }
 
 std::vector<sched::Watched> watched_host(const std::vector<registry::HostSpan>& spans) {
@@ -79,15 +79,15 @@ void ReliabilityLog::answered(const registry::Provider& provider, const std::str
     // It failed some time after its last answer.
     const bool excused = is_excused(host, host.open->ended_at);
     close(provider.name, host, host.open->ended_at, excused ? "" : "rebooted");
-    event(provider.name, "rebooted", host.drained ? "it has rebooted while it was drained"
-                                     : excused    ? "it has rebooted after its time was over"
-                                                  : "it has rebooted");
+    event(provider.name, "rebooted", host.drained ? "rebooted while it was drained"
+                                     : excused    ? "rebooted after its agreed time"
+                                                  : "rebooted");
   }
   host.ends = ends;
   host.boot_id = boot_id;
   if (!host.open) {
     if (!host.seen.empty() && host.seen.back().failed && host.save_due != BootTime{})
-      event(provider.name, "returned", "it answers again");
+      event(provider.name, "returned", "answers again");
     host.open = sched::Watched{now, now, false};
     host.save_due = clock_.boot() + k_save_first;
   }
@@ -101,7 +101,7 @@ void ReliabilityLog::lost(const registry::Provider& provider, Duration silent) {
   const WallTime last = host.open->ended_at;
   const bool excused = is_excused(host, last);
   close(provider.name, host, last, excused ? "" : "host_lost");
-  if (excused && !host.drained) return event(provider.name, "ended", "its time is over, and it does not answer any more");
+  if (excused && !host.drained) return event(provider.name, "ended", "its agreed time is over, and it no longer answers");
   event(provider.name, "lost", "given up after " + format_duration(silent) + " of silence");
 }
 
@@ -184,7 +184,7 @@ void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName&
     if (!blamed.insert(former->provider.value).second) continue;
     broke(former->provider, finished ? "job_failed" : "start_failed",
           "job " + state.id.value +
-              (finished ? " failed there, and was finished by " : " was not started there, but by ") + good.value);
+              (finished ? " failed there, and finished on " : " could not start there, but started on ") + good.value);
   }
 }
 
@@ -225,8 +225,8 @@ void ReliabilityLog::judge_all() {
     std::string reason = sched::lemon_reason(host.now, host.host_class, usual);
     if (reason.empty() != host.shunned.empty())
       event({name}, reason.empty() ? "trusted" : "avoided",
-            reason.empty() ? "it fails no more often than others: jobs may go there again"
-                           : reason + "; jobs go there only when no other host will do");
+            reason.empty() ? "it fails no more often than other hosts: jobs may run there again"
+                           : reason + "; jobs run there only if no other host is suitable");
     host.shunned = std::move(reason);
   }
 }

@@ -192,7 +192,7 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
     return registry.add_host_event({0, found.name, now, kind, sanitize(text)});
   };
   if (!before.machine_id.empty() && before.machine_id != found.inventory->machine_id)
-    TRY(note("machine_replaced", "another machine answers under this address: its machine id was " + before.machine_id +
+    TRY(note("machine_replaced", "another machine answers at this address: its machine id was " + before.machine_id +
                                      " and is " + found.inventory->machine_id));
   else if (!before.boot_id.empty() && before.boot_id != found.inventory->boot_id)
     TRY(note("rebooted", "rebooted since the last check"));
@@ -212,7 +212,7 @@ std::vector<std::string> contradictions(const registry::Provider& provider) {
     if (!said) lines.push_back("declared GPUs '" + provider.declared_gpus + "' cannot be read");
     else if (fitting < said->count_min || fitting > said->count_max)
       lines.push_back("declared " + provider.declared_gpus + ", found " + std::to_string(fitting) +
-                      " of that kind among " + std::to_string(has.gpus.size()) + " GPUs");
+                      " of that kind among its " + std::to_string(has.gpus.size()) + " GPUs");
   }
   for (const Engine& engine : has.engines)
     if (provider.engine == engine_name(engine.kind) && !engine.problem.empty())

@@ -125,7 +125,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
 void Attempts::launched(const JobId& id, const std::string& name, const job::Launch& effect, LaunchResult result) {
   TrackedJob& job = *book_.find(id);
   if (!result.healed_from.empty())
-    book_.note(id, {"checkpoint_healed", "the checkpoint was damaged here; brought back " + result.healed_from,
+    book_.note(id, {"checkpoint_healed", "the checkpoint was damaged here; restored " + result.healed_from,
                     effect.epoch, effect.host});
   if (job.state().epoch != effect.epoch || job.in<job::Launching>() == nullptr) return;
   LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
@@ -140,7 +140,7 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
       return;
     case LaunchVerdict::prepared:
       if (!result.given.empty())
-        book_.note(id, {"own_shards", effect.host.value + " was given what its ranks need of the checkpoint: " + result.given,
+        book_.note(id, {"own_shards", effect.host.value + " got the parts of the checkpoint that its ranks need: " + result.given,
                         effect.epoch, effect.host});
       return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
     case LaunchVerdict::again:
@@ -188,7 +188,7 @@ Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
   if (!job.state().late_directory && job::makes_directory(*tail, job.spec().checkpoint.path)) {
     said.makes_directory = true;
     said.words = {job::Advice::restart,
-                  "the program makes its checkpoint directory itself, and starts again without one",
+                  "the program creates its checkpoint directory itself, so gridctl restarts it without one",
                   job.spec().checkpoint.path + ": File exists"};
   }
   return said;
@@ -296,7 +296,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
         if (result->checkpoints.empty()) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
         if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
           book_.note(id, {"checkpoint_incomplete",
-                          "the part of a checkpoint on " + end.host.value + " is not kept: those of the other members are gone",
+                          "the part of a checkpoint on " + end.host.value + " is not kept: the parts of the other members are gone",
                           end.epoch, end.host});
           work(id).saved[which] = result->checkpoints.back().from.number;
           return try_later(id, name, Duration{});

@@ -9,7 +9,7 @@ namespace gridctl::control {
 ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   const auto* collecting = job.in<job::Collecting>();
   const Result<std::optional<registry::Results>> before = world_.records.results(job.id());
-  if (!before) report(before.error(), "while reading what a job has left");
+  if (!before) report(before.error(), "while reading the results of a job");
   ResultsWanted wanted = wanted_at_end(job.spec().outputs, collecting != nullptr && collecting->end.success(),
                                        before ? *before : std::nullopt);
   // A last step makes the files that its bag is for.

@@ -180,7 +180,7 @@ void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, 
   const bool well = text.empty();
   told = text;
   book_.note(job.id(), {well ? "checkpoints_again" : "no_checkpoint",
-                        well ? "checkpoints can be taken again" : std::move(text), status.epoch, host.provider.name});
+                        well ? "gridctl can take checkpoints again" : std::move(text), status.epoch, host.provider.name});
 }
 
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {
@@ -221,7 +221,7 @@ void Attempts::liveness_changed(const FleetHost& host) {
 // A login that is refused is no silence: jobs stay, and their owner is told what to do.
 void Attempts::login_refused(const FleetHost& host, const Error& error) {
   const std::string text = host.provider.name.value +
-                           " answers, but refuses our login; the job stays there: " + error.message +
+                           " answers, but refuses our login; the job stays on it: " + error.message +
                            (error.hint.empty() ? "" : "; " + error.hint);
   for (const auto& [id, job] : book_.placed())
     if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)

@@ -27,9 +27,9 @@ Result<std::shared_ptr<BagRun>> BagRun::open(const World& world, const TrackedJo
     (void)bag::scan(journal, [&](const bag::Record& record) { good += bag::encode(record); });
     TRY(world.folders.bag_replace(leader.id(), good));
     const bag::Progress now = run->bag_.progress();
-    run->repaired_ = std::to_string(scan.bad_bytes) + " bytes of the bag's journal are damaged and left out; " +
+    run->repaired_ = std::to_string(scan.bad_bytes) + " bytes of the bag's journal are damaged and were skipped; " +
                      std::to_string(now.done) + " of " + std::to_string(now.tasks) +
-                     " tasks are known to be done, the others are run again unless their hosts still have the results";
+                     " tasks are known to be done; the others run again unless their hosts still have the results";
   }
   TRY(run->add_tasks(leader));
   return run;
@@ -128,7 +128,7 @@ bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& to
   // could otherwise name any task as done: it is given nothing more, and its tasks go elsewhere.
   if (seat.seen && (told.orders_seen > holder->next_order() || told.results_from > holder->results)) {
     if (holder->open) {
-      report(make_error(Code::protocol_violation, seat.host.value + " tells of orders that nobody gave it"), "while asking for results of tasks");
+      report(make_error(Code::protocol_violation, seat.host.value + " reports orders that it never received"), "while asking for results of tasks");
       add(bag::Closed{worker, {}});
     }
     return seat.ended.has_value();

@@ -141,7 +141,7 @@ bool Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
   const JobId id = job.id();
   Doing& mine = work(id);
   if (!merged) {
-    report(merged.error(), "while putting together a checkpoint of job " + id.value);
+    report(merged.error(), "while merging a checkpoint of job " + id.value);
     const std::string text = merged.error().one_line();
     if (std::exchange(mine.missing_told, text) != text) book_.note(id, {"checkpoint_fetch_failed", text, epoch, {}});
     return !is_worth_retrying(merged.error().code, mine.merges_failed[epoch.value]++ < k_collect_tries);

@@ -72,7 +72,7 @@ std::string slowest_in_words(const std::vector<sched::ReachOutcome>& outcomes) {
   if (slowest == nullptr) return "the members reach each other";
   char rate[64];
   std::snprintf(rate, sizeof rate, "%.2f Gbit/s", *slowest->there / 1e9);
-  return "the members reach each other; slowest is " + slowest->from + " to " + slowest->to + " with " + rate;
+  return "the members reach each other; the slowest link is " + slowest->from + " to " + slowest->to + " with " + rate;
 }
 
 }  // namespace

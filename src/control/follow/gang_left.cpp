@@ -30,7 +30,7 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
     const std::optional<HostReach> reach = fleet_.reach(member.host);
     if (!reach || host->liveness == job::Liveness::lost || mine.collect_tries[which]++ >= k_collect_tries) {
       mine.gathered.insert(which);
-      book_.note(job.id(), {"checkpoint_fetch_failed", "what " + member.host.value + " has of the last checkpoint cannot be fetched once more",
+      book_.note(job.id(), {"checkpoint_fetch_failed", "cannot fetch the last checkpoint's part on " + member.host.value + " again",
                             attempt.epoch, member.host});
       continue;
     }
@@ -44,7 +44,7 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
         },
         [this, name, which](TrackedJob& its, const Result<Gathered>& result) {
           if (!result) {
-            report(result.error(), "while collecting once more");
+            report(result.error(), "while collecting again");
             return try_later(its.id(), name, k_launch_retry);
           }
           for (const Pulled& pulled : result->checkpoints) keep_part(its, which, pulled);

@@ -152,7 +152,7 @@ LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
     // Sending files takes long. Who was given up meanwhile must not start it: its successor may run. But an earlier
     // START may be there, and whoever withdrew this one may not know yet what was committed: the host is asked.
     if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
-      next = talk.give_up(not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
+      next = talk.give_up(not_started(make_error(Code::cancelled, "the start is no longer wanted"), false));
     else next = talk.next(put(*link->link, work.world.clock, stream, limited(question, order, work.world.clock.boot())));
   }
   LaunchResult result = std::get<LaunchResult>(next);
@@ -258,7 +258,7 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
       next = talk.fetched();
     } else if (std::holds_alternative<CleanUpTalk::Pause>(next)) {
       if (work.world.clock.boot() > patience)
-        return make_error(Code::timed_out, "the attempt on " + end.host.value + " does not end");
+        return make_error(Code::timed_out, "the attempt on " + end.host.value + " does not end in time");
       work.world.run.pause(k_stop_look);
       next = talk.repeat();
     } else {

@@ -26,7 +26,7 @@ Result<std::string> receive_text(wire::Link& link, std::size_t bytes_max, BootTi
     if (frame.kind != wire::FrameKind::data || text.size() + frame.payload.size() > bytes_max) break;
     text += frame.payload;
   }
-  return make_error(Code::protocol_violation, "the agent sent something else than where its processes stand");
+  return make_error(Code::protocol_violation, "the agent sent something other than the stacks of the processes");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Result<wire::AttemptStatus> look_answer(const Answer& answer, const JobId& job, 
   if (const auto* reply = std::get_if<wire::PollReply>(&answer))
     for (const wire::AttemptStatus& status : reply->attempts)
       if (status.job == job && status.epoch == epoch) return status;
-  return make_error(Code::protocol_violation, "the agent's poll reply leaves out the attempt that was asked for");
+  return make_error(Code::protocol_violation, "the agent's poll reply omits the requested attempt");
 }
 
 wire::StopRequest stop_request(const JobId& job, Epoch epoch, Duration grace) {
@@ -118,7 +118,7 @@ LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
       const auto* prepared = std::get_if<wire::PrepareReply>(&*answer);
       if (prepared == nullptr)
         return give_up(
-            not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is none"), true));
+            not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is not valid"), true));
       start_.echo = prepared->host_time;
       start_.boot_id = prepared->boot_id;
       if (!start_now_) return of_kind(LaunchResult::Kind::prepared);

@@ -60,7 +60,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
     if (spent.usd > 0 && spent.usd + more_usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
       char text[160];
       std::snprintf(text, sizeof text,
-                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",
+                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is reserved for saving and stopping",
                     *limits.budget, spent.usd);
       // An expensive job has less time to save: the rest of the budget pays for it.
       const double left = spent.usd_per_hour > 0 ? (*limits.budget - spent.usd) / spent.usd_per_hour * 3600 : 1e6;
@@ -80,7 +80,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
 std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits, WallTime now) {
   const bool over = limits.until && !limits.hard && now >= *limits.until;
   if (!over || state.late || state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
-  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", is over: the job is late, and continues"};
+  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", has passed: the job is late, and continues"};
 }
 
 }  // namespace gridctl::control

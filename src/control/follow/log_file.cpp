@@ -99,7 +99,7 @@ Result<void> log_leave_out(const os::Path& path, std::uint64_t offset, std::size
   if (offset + bytes <= seen) return {};
   TRY(os::write_file_atomically(seen_path(path), std::to_string(offset + bytes)));
   return append(path, "\n[gridctl: " + std::to_string(offset + bytes - seen) +
-                          " bytes of output are left out: " + std::string(why) + "]\n");
+                          " bytes of output are omitted: " + std::string(why) + "]\n");
 }
 
 Result<std::string> log_tail(const os::Path& path, std::size_t lines) {

@@ -73,7 +73,7 @@ bool Mover::ask_where(const TrackedJob& job, MoveFacts& facts, std::optional<Mov
     Result<GangOffer> offer =
         placement_.offer(job, placement_.question(job, {job.id().value}), wish && !grows ? wish->host : HostName{},
                          grows && job::forgives(*job.state().attempt(), world_.clock.wall()));
-    if (!offer) return report(offer.error(), "while looking where a job could move"), false;
+    if (!offer) return report(offer.error(), "while looking for a host to move a job to"), false;
     facts.gang = std::move(offer->decision);
     facts.wish = offer->wish;
     return true;

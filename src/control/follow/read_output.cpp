@@ -40,7 +40,7 @@ Result<std::string> receive_piece(wire::Link& link, BootTime deadline) {
       return make_error(Code::protocol_violation, "the agent sent more output than was asked for");
     bytes += frame.payload;
   }
-  return make_error(Code::protocol_violation, "the agent sends nothing but events");
+  return make_error(Code::protocol_violation, "the agent sends only events");
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Result<void> read_output(wire::Link& link, os::Clock& clock, JobFolders& folders
     TRY_ASSIGN(const std::uint64_t offset, folders.log_next_offset(what.job, what.attempt, what.rank));
     if (offset >= end) return {};
     if (before == offset || stream - k_first_stream > k_answers_max || short_answers > k_short_answers_max)
-      return make_error(Code::protocol_violation, "the host repeats the job's output and does not come to its end");
+      return make_error(Code::protocol_violation, "the host repeats the job's output without end");
     before = offset;
     const wire::LogRequest request{what.job, what.epoch, offset, k_read};
     const std::string question = what.rank == k_metrics_rank ? wire::encode_metrics(request) : wire::encode(request);

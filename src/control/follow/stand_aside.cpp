@@ -65,13 +65,13 @@ void StandAside::begin(const TrackedJob& urgent, const sched::Preemption& plan) 
     aside = {urgent.id(), attempt->epoch, attempt->lead().host};
     job->aside = true;
     if (const Result<void> saved = save(aside.host); !saved) {
-      report(saved.error(), "while a job stands aside");
+      report(saved.error(), "while pausing a job for another");
       asides_.erase(id.value);
       job->aside = false;
       return;
     }
     book_.note(id, {"stands_aside", "pausing on " + aside.host.value + " for job " + urgent.id().value + " of priority " +
-                                        std::to_string(urgent.spec().priority) + ", which is short",
+                                        std::to_string(urgent.spec().priority) + ", which lacks resources",
                     attempt->epoch, aside.host});
     order(*job, aside, false);
   }
@@ -148,7 +148,7 @@ void StandAside::drop(const std::string& job) {
   const HostName host = found->second.host;
   asides_.erase(found);
   if (TrackedJob* its = book_.find({job})) its->aside = false;
-  if (const Result<void> saved = save(host); !saved) report(saved.error(), "while a job returns from standing aside");
+  if (const Result<void> saved = save(host); !saved) report(saved.error(), "while resuming a paused job");
   fleet_.capacity_freed();
 }
 
@@ -162,7 +162,7 @@ Result<void> StandAside::save(const HostName& host) {
 
 void StandAside::load() {
   const auto reports = world_.records.host_reports(std::string(k_aside_kind));
-  if (!reports) return report(reports.error(), "while reading which jobs stand aside");
+  if (!reports) return report(reports.error(), "while reading which jobs are paused for others");
   loaded_ = true;
   for (const registry::HostReport& one : *reports)
     for (const std::string& line : split_lines(one.body)) {

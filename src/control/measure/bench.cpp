@@ -58,8 +58,8 @@ std::string why_missing(const Gpu& gpu, const wire::BenchDevices& devices) {
   const auto problem = devices.problems.find(backend);
   const std::string driver = backend == k_cuda ? "CUDA" : "OpenCL";
   if (problem == devices.problems.end())
-    return "its " + driver + " driver shows no such device, though its tools list " + sanitize(gpu.name);
-  return "no test of " + sanitize(gpu.name) + " could run: " + sanitize(problem->second, 300);
+    return "its " + driver + " driver shows no such device, although its tools list " + sanitize(gpu.name);
+  return "could not test " + sanitize(gpu.name) + ": " + sanitize(problem->second, 300);
 }
 
 Gpu undeclared(const wire::BenchStage& device) {
@@ -82,7 +82,7 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
       const int percent = static_cast<int>(sched::fall_of(trend) * 100 + 0.5);
       const sched::GpuFinding fallen{
           sched::VerdictKind::degraded, "drift",
-          std::string(name) + " has fallen by " + std::to_string(percent) + " % against what it used to be"};
+          std::string(name) + " is " + std::to_string(percent) + " % lower than usual"};
       auto& findings = bench.verdict.findings;
       findings.insert(
           std::find_if(findings.begin(), findings.end(),

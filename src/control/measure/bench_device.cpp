@@ -37,7 +37,7 @@ class Examiner {
       (target_.unproven ? found_.unproven : found_.no_device) = target_.missing;
       return judged();
     }
-    TRY(step("memory is filled and hashed", [this] { return fill(); }));
+    TRY(step("filling and hashing memory", [this] { return fill(); }));
     TRY(step("matrices", [this] { return timed("matrix", options_.challenges_only ? 200 : 400, &Examiner::gemm); }));
     TRY(step("fp32", [this] { return timed("fp32", options_.challenges_only ? 100 : 250, &Examiner::fma); }));
     if (!options_.challenges_only) {
@@ -78,7 +78,7 @@ class Examiner {
       TRY_ASSIGN(const bool known, (this->*test)(target_ms));
       if (known) return {};
     }
-    bench_.verdict.notes.push_back(std::string(what) + ": too short to be timed from here");
+    bench_.verdict.notes.push_back(std::string(what) + ": too short to time from here");
     return {};
   }
 
@@ -110,7 +110,7 @@ class Examiner {
     if (found_.units) bench_.figures["units"] = *found_.units;
     if (stage.number("memory_bus_bits") > 0) bench_.figures["memory_bus_bits"] = whole(stage, "memory_bus_bits");
     if (!target_.gpu.uuid.empty() && stage.text("kind") != k_gpu_kind)
-      found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " in the place of a GPU";
+      found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " instead of a GPU";
   }
 
   struct Answered {
@@ -136,7 +136,7 @@ class Examiner {
     transcript.seconds_here = answered.elapsed;
     transcript.seconds_there = answered.claimed;
     if (probe::words_to_hex(probe::bench_commitment(answered.words)) != committed.words.at("commit"))
-      return make_error(Code::refused, "the answer is not the one that was committed");
+      return make_error(Code::refused, "the answer differs from the one committed to");
     return answered;
   }
 
@@ -273,7 +273,7 @@ class Examiner {
   Result<void> copy_to(const BenchTarget::Neighbour& other) {
     const auto ready = begin("peer", {{"peer", other.index}}, other.uuid);
     if (!ready && ready.error().code == Code::busy) {
-      bench_.verdict.notes.push_back("copies to " + sanitize(other.name) + " were not measured: it is in use");
+      bench_.verdict.notes.push_back("copies to " + sanitize(other.name) + " were not measured: that GPU is in use");
       return {};
     }
     TRY(ready);
@@ -309,7 +309,7 @@ class Examiner {
   static Result<void> affordable(double operations_of_a_part) {
     constexpr double k_most = 6e10;
     if (operations_of_a_part <= k_most) return {};
-    return make_error(Code::protocol_violation, "the host wants more checked than any device needs");
+    return make_error(Code::protocol_violation, "the host asks to check more than any device needs");
   }
 
   Result<GpuBench> judged() {

@@ -39,7 +39,7 @@ Result<std::string> ask(Conversation& with, std::uint32_t stream, std::string pa
   return with.reply(stream);
 }
 
-Error gave_way() { return make_error(Code::cancelled, "the measurement gave way to a transfer"); }
+Error gave_way() { return make_error(Code::cancelled, "the measurement was stopped for a transfer"); }
 
 class HereMeter {
  public:
@@ -134,7 +134,7 @@ std::string reasons(const std::vector<wire::LinkFailure>& failures) {
   std::string text;
   for (const wire::LinkFailure& failure : failures)
     text += (text.empty() ? "" : "; ") + sanitize(failure.address, 64) + ": " + sanitize(failure.reason, 200);
-  return text.empty() ? "no address to connect to is known" : text;
+  return text.empty() ? "no known address to connect to" : text;
 }
 
 struct OneWay {
@@ -225,7 +225,7 @@ Result<PortProof> prove_port(const HostAccess& from, const HostAccess& to, std::
                              std::uint64_t bytes_max) {
   TRY_ASSIGN(const OneWay way, connect_one_way(from, to, bytes_max, port));
   if (port != 0 && way.listening.port != port)
-    return make_error(Code::unsupported, "the agent of " + to.provider.name.value + " listens on no port of our choice");
+    return make_error(Code::unsupported, "the agent of " + to.provider.name.value + " cannot listen on a chosen port");
   PortProof proof;
   note(proof.contact, way);
   proof.ephemeral_first = way.listening.ephemeral_first;
@@ -247,7 +247,7 @@ Result<wire::ReachReply> measure_landmarks(const HostAccess& place,
   TRY_ASSIGN(const std::string payload, ask(with, 1, wire::encode(wire::ReachRequest{targets, k_reach_tries})));
   TRY_ASSIGN(wire::ReachReply reply, wire::parse_reach_reply(payload));
   if (reply.targets.size() != targets.size())
-    return make_error(Code::protocol_violation, "the agent answered for another number of landmarks");
+    return make_error(Code::protocol_violation, "the agent answered for a different number of landmarks");
   for (wire::ReachReply::Reached& reached : reply.targets) reached.problem = sanitize(reached.problem, 200);
   return reply;
 }

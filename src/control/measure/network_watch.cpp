@@ -69,7 +69,7 @@ void NetworkWatch::tick(BootTime now) {
     if (!outcome) os::log(os::LogLevel::warn, std::string("while ") + doing + ": " + outcome.error().one_line());
   };
   for (const LinkMeter::Note& one : meter_.take()) {
-    note(recorder_.transferred(one, clock_.wall()), "recording how fast a transfer was");
+    note(recorder_.transferred(one, clock_.wall()), "recording the speed of a transfer");
     changed_ = true;
   }
   if (now >= next_pings_) {
@@ -79,7 +79,7 @@ void NetworkWatch::tick(BootTime now) {
   if (changed_ && now >= next_judge_) {
     changed_ = false;
     const BootTime began = clock_.boot();
-    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging what was measured of links");
+    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging the measurements of links");
     next_judge_ = clock_.boot() + std::max<Duration>(k_plan_pause / 5, (clock_.boot() - began) * k_judge_share);
   }
   if (!under_way_ && now >= next_plan_) {
@@ -194,7 +194,7 @@ Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock, std::optio
   for (const BootTime give_up = until.value_or(clock.boot() + k_lock_patience);;) {
     TRY_ASSIGN(std::optional<os::FileLock> lock, measuring_lock(paths));
     if (lock) return *std::move(lock);
-    if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl measures links");
+    if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl is measuring links");
     os::pause_for(k_lock_look);
   }
 }

@@ -179,7 +179,7 @@ Result<void> run_gateway(const os::Path& state_directory, const JobId& service) 
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   TRY_ASSIGN(registry::Job leader, registry.job(service));
   if (!leader.spec.service || !leader.spec.twin_of.value.empty())
-    return make_error(Code::usage, "job " + service.value + " is no service");
+    return make_error(Code::usage, "job " + service.value + " is not a service");
   const GatewayFiles files = gateway_files(paths, service);
   TRY(os::make_directories(files.folder));
   TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_gateway(files, clock));

@@ -46,7 +46,7 @@ class Roll {
           return Error(rolled.error())
               .with_context(std::to_string(version_.leader.spec.twins - number) + " of " +
                             std::to_string(version_.leader.spec.twins) +
-                            " replicas run the new version; the others run the one before");
+                            " replicas run the new version; the others run the earlier one");
         }
       // A replica that was made meanwhile may have what the first one had then.
       TRY_ASSIGN(all, all_have_it());
@@ -109,7 +109,7 @@ class Roll {
       if (!job) return job.error().code == Code::not_found ? Result<void>{} : job.error();
       if (job::is_final(job->state) || (!job->machine.cancel && job->machine.limit.empty())) return {};
     }
-    return make_error(Code::timed_out, "the replica of the update before does not end",
+    return make_error(Code::timed_out, "the additional replica of an earlier update does not end",
                       "gridctl job explain " + id_of(number).value);
   }
 
@@ -164,12 +164,12 @@ class Roll {
         return make_error(Code::job_failed, who + " has ended: " + job.machine.reason_text,
                           "gridctl job logs " + id.value);
       if (job.machine.failures.size() > failures)
-        return make_error(Code::job_failed, who + " does not get ready: " + job.machine.reason_text,
+        return make_error(Code::job_failed, who + " does not become ready: " + job.machine.reason_text,
                           "gridctl job logs " + id.value);
       if (job.machine.attempt() != nullptr) placed_last = now;
       if (is_ready(number, job, told)) return {};
       if (now - placed_last > k_unplaced_patience)
-        return make_error(Code::no_provider_fits, "no host takes " + who + ": " + job.machine.reason_text,
+        return make_error(Code::no_provider_fits, "no host can run " + who + ": " + job.machine.reason_text,
                           "gridctl job explain " + id.value);
       if (now - began > version_.spec.service->initial_delay + k_settle_patience)
         return make_error(Code::timed_out, who + " is not ready after " + format_duration(now - began),

@@ -48,7 +48,7 @@ class Row {
     if (cell.empty()) return std::nullopt;
     const auto value = parse_number<double>(cell);
     if (value && !(*value < 0 || *value > 1e9)) return value;
-    if (wrong_.empty()) wrong_ = "'" + cell + "' is no number";
+    if (wrong_.empty()) wrong_ = "'" + cell + "' is not a number";
     return std::nullopt;
   }
   template <class Integer>
@@ -139,7 +139,7 @@ Result<std::vector<GpuModel>> parse_catalogue(std::string_view csv) {
     GpuModel model = model_of(row);
     if (!row.wrong().empty()) return wrong(i + 1, row.wrong());
     if (model.key.empty() || model.memory_gb == 0) return wrong(i + 1, "a model needs a name and a memory size");
-    if (!keys.insert(squeezed(model.key)).second) return wrong(i + 1, "'" + model.key + "' is there twice");
+    if (!keys.insert(squeezed(model.key)).second) return wrong(i + 1, "'" + model.key + "' appears twice");
     models.push_back(std::move(model));
   }
   return models;

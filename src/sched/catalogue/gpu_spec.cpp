@@ -93,7 +93,7 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
     return bad(whole, "the memory range is reversed");
   constexpr std::uint64_t k_least = 1 << 20, k_most = std::uint64_t{1} << 43;  // 1 MiB, 8 TiB
   for (const auto& size : {into.memory_min, into.memory_max})
-    if (size && (*size < k_least || *size > k_most)) return bad(whole, "no GPU has such a memory; write e.g. 40GB");
+    if (size && (*size < k_least || *size > k_most)) return bad(whole, "no GPU has this much memory; write e.g. 40GB");
   return {};
 }
 

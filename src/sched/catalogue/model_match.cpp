@@ -174,7 +174,7 @@ void object_to_memory(Objections& out, const GpuModel& model, const Name& name, 
   const bool part = !clues.profile.empty();
   if (part || clues.memory_bytes == 0) {
     if (name.size_gb && std::abs(*name.size_gb - model.memory_gb) >= 0.5)
-      out.doubt = "its name mentions another memory size than " + model.key + " has";
+      out.doubt = "its name mentions a different memory size than that of " + model.key";
     return;
   }
   const auto is_nominal = [&](double gb) { return memory_is_nominal(clues.memory_bytes, gb); };
@@ -230,7 +230,7 @@ Objections objections(const GpuModel& model, const Name& name, const GpuClues& c
   object_to_device(out, model, clues);
   const bool board = model.family == k_geforce_family;
   if (board && clues.default_watts && model.tdp_watts && *clues.default_watts < *model.tdp_watts * k_laptop_power)
-    out.doubt = "it is delivered with less power than a board of " + model.key + ": a laptop part?";
+    out.doubt = "it has a lower power limit than a board of " + model.key + ": a laptop part?";
   return out;
 }
 
@@ -315,8 +315,8 @@ ModelMatch find_model(const GpuClues& clues) {
   } else if (!candidates.doubt.empty()) {
     match.why = candidates.doubt;
   } else {
-    match.why = name_of(clues.name).laptop ? "a laptop or low-power part: the catalogue has none of its name"
-                                           : "no model of the catalogue has this name";
+    match.why = name_of(clues.name).laptop ? "a laptop or low-power part: the catalogue has none with its name"
+                                           : "no model in the catalogue has this name";
   }
   return match;
 }

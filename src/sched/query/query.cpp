@@ -110,12 +110,12 @@ std::string own_text(const Term& term, const Subject& host) {
   }
   if (term.field->number != nullptr) {
     const std::optional<double> own = term.field->number(host);
-    return own ? "it is " + number_text(*term.field, *own) : "that is not known of it";
+    return own ? "it is " + number_text(*term.field, *own) : "this is not known";
   }
   std::vector<std::string> own;
   for (const std::string_view text : texts_of(*term.field, term.label, host))
     if (std::ranges::find(own, text) == own.end()) own.emplace_back(text);
-  return own.empty() ? "that is not known of it" : "it is " + join(own, ", ");
+  return own.empty() ? "this is not known" : "it is " + join(own, ", ");
 }
 }  // namespace
 

@@ -121,7 +121,7 @@ class Judge {
     ++standing.clean;
     if (standing.state == UnitState::ok) return;
     if (checked_) {
-      change(unit, "cleared", standing.code, "checked and found clean; it was: " + standing.text);
+      change(unit, "cleared", standing.code, "checked and found clean; before: " + standing.text);
       standing = {};
       return;
     }
@@ -132,7 +132,7 @@ class Judge {
       standing.since = look_.now;
       standing.clean = 0;
       return change(unit, "probation", standing.code,
-                    std::string(rebooted_ ? "clean after a restart" : "clean again") + "; it was: " + standing.text);
+                    std::string(rebooted_ ? "clean after a restart" : "clean again") + "; before: " + standing.text);
     }
     if (later(standing.since, k_probation) > look_.now || standing.clean < k_clean_for_ok) return;
     standing.state = UnitState::ok;

@@ -58,7 +58,7 @@ std::string cause_of(const Examination& found) {
   if (found.foreign_memory >= k_foreign_min)
     causes.push_back("another process holds " + format_size(found.foreign_memory));
   if (found.sustained > 0 && found.sustained < k_sustained_low && causes.empty())
-    causes.push_back("heat or power: it keeps " + percent(found.sustained) + " of its first rate");
+    causes.push_back("heat or power: it sustains " + percent(found.sustained) + " of its first rate");
   return join(causes, ", ");
 }
 
@@ -80,7 +80,7 @@ class Examiner {
     look_at_link();
     if (found_.sustained > 0 && found_.sustained < k_sustained_low)
       add(VerdictKind::degraded, "sustained",
-          "under load it falls to " + percent(found_.sustained) + " of its first rate");
+          "under load, it falls to " + percent(found_.sustained) + " of its first rate");
     if (match_.model == nullptr) {
       look_at_no_model();
     } else {
@@ -181,7 +181,7 @@ class Examiner {
                              : part >= k_mismatch_part ? VerdictKind::degraded
                                                        : VerdictKind::mismatch;
     add(kind, "memory",
-        format_size(static_cast<std::uint64_t>(found_.memory_hashed)) + " could be filled and read back of " +
+        format_size(static_cast<std::uint64_t>(found_.memory_hashed)) + " could be filled and read back, of " +
             format_size(static_cast<std::uint64_t>(reported)));
   }
 
@@ -300,7 +300,7 @@ GpuVerdict confirmed(const GpuVerdict& first, GpuVerdict second) {
     const bool twice = std::ranges::any_of(first.findings, [&](const GpuFinding& before) {
       return before.what == finding.what && before.kind >= VerdictKind::degraded;
     });
-    if (!twice) finding.kind = VerdictKind::ok, finding.text += "; another run did not confirm that";
+    if (!twice) finding.kind = VerdictKind::ok, finding.text += "; another run did not confirm this";
   }
   std::ranges::stable_sort(second.findings, std::ranges::greater{}, &GpuFinding::kind);
   second.kind = second.findings.empty() ? VerdictKind::ok : second.findings.front().kind;
