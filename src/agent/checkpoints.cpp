@@ -50,7 +50,7 @@ std::string info_text(const HeldSnapshot& held) {
          (checkpoint.metrics.empty() ? "" : nlohmann::json(checkpoint.metrics).dump() + "\n");
 }
 
-// One word, for a line of words.
+// Returns one word, for a line of words.
 std::string how_text(std::string_view how) {
   std::string text = sanitize(how.substr(0, k_how_max));
   std::ranges::replace_if(
@@ -193,7 +193,7 @@ void CheckpointWatch::watch() {
   }
 }
 
-// The folder and those in it, where savers of some frameworks write.
+// Watches the folder and its subfolders, into which savers of some frameworks write.
 void CheckpointWatch::watch_folders(const os::Fd& events) const {
   constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW | IN_ONLYDIR;
   const Path top = view_.checkpoint_base / view_.checkpoint_relative;
@@ -296,7 +296,7 @@ std::uint64_t CheckpointWatch::next_number() const {
   return next_;
 }
 
-// Compares with the newest snapshot, and with the restored content: an earlier supervisor may have seen it.
+// Compares with the newest snapshot, and with the restored content, because an earlier supervisor may have seen it.
 bool CheckpointWatch::is_known(const Digest& root) const {
   const os::MutexLock lock(mutex_);
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
@@ -310,7 +310,7 @@ bool CheckpointWatch::any_torn(int directory, const store::Listing& listing) {
 }
 
 namespace {
-// One line each, and the most important first: what was waited for.
+// Returns one line each, the most important first: what was waited for.
 std::vector<std::string> notes_of(const whole::Verdict* verdict, const std::vector<std::string>& left_out) {
   std::vector<std::string> notes;
   if (verdict != nullptr && verdict->provisional && !verdict->why.empty())  // the same words each time: told once
@@ -388,8 +388,8 @@ std::uint64_t CheckpointWatch::held_bytes() const {
   return bytes;
 }
 
-// Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`, and what
-// others differ from only where room is short.
+// Removes the oldest first: released snapshots, then, over the quota, unreleased ones too; never the newest
+// `keep_newest`, and bases of other snapshots only if space is short.
 void CheckpointWatch::prune(std::size_t keep_newest) {
   const os::MutexLock lock(mutex_);
   const Bases bases = read_bases(attempt_);

@@ -84,7 +84,7 @@ pid_t start_shell(const std::string& command) {
   ::_exit(127);
 }
 
-// In a process of its own: runs the command until it ends or the caller is gone.
+// Runs in its own process: runs the command until it ends or the caller is gone.
 [[noreturn]] void serve_run(PeerStream& peer, const std::string& command, const os::Clock& clock) {
   const pid_t child = start_shell(command);
   if (child < 0) ::_exit(1);
@@ -107,7 +107,8 @@ pid_t start_shell(const std::string& command) {
   ::_exit(0);
 }
 
-// In a process of its own, for a caller that has the token: a call lasts as long as its command. The end is told to the server by `over`.
+// Runs in its own process, for a caller that has the token: a call lasts as long as its command. `over` tells the
+// server about the end.
 [[noreturn]] void serve_one(PeerStream& peer, int over, const os::Clock& clock) {
   peer.set_deadline(clock.boot() + k_proof_wait);
   const auto call = hear_call(peer);
@@ -195,7 +196,7 @@ Result<PeerStream> reach_member(const GangFile& gang, const std::string& address
       PeerStream peer(std::move(connected->socket), address, clock.boot() + k_proof_wait, clock);
       Result<void> proved = prove_as_connector(peer, gang.token);
       if (proved) return peer;
-      // A flood of strangers may have pushed us out.
+      // A flood of unknown peers may have pushed us out.
       if (proved.error().code != Code::host_unreachable || ++pushed_out > k_pushed_out_max) return std::move(proved).error();
       connected = std::move(proved).error();
     }

@@ -48,7 +48,7 @@ Result<wire::StartReply> Core::start(const wire::StartRequest& request) {
     host_.adopt(key);
     return wire::StartReply{true};
   }
-  // From here on every answer is a promise about this epoch.
+  // From here on, every answer is a promise about this epoch.
   TRY(raise_fence(key.job, key.epoch));
   TRY(accept(request));
   return wire::StartReply{false};
@@ -116,7 +116,7 @@ Result<void> Core::clean(const wire::CleanRequest& request) {
     const AttemptKey key{request.job, epoch};
     TRY_ASSIGN(const auto stored, host_.stored(key));
     if (!stored) continue;
-    // An attempt of an earlier boot is told as ended at once; its supervisor needs a moment to tidy up after it.
+    // An attempt of an earlier boot is reported as ended at once; its supervisor needs a moment to tidy up.
     if (!stored->ended()) {
       host_.adopt(key);
       if (stored->boot_id == host_.boot_id() || !host_.await_settled(key))
@@ -158,7 +158,7 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   TRY_ASSIGN(const HostState::Lock lock, host_.lock(want.job));
   TRY_ASSIGN(auto status, host_.status(key));
   if (!status) {
-    // "Not here" is a promise: first make it impossible that it comes here later.
+    // "Not here" is a promise: first make it impossible that the attempt arrives later.
     wire::AttemptStatus absent;
     absent.job = want.job;
     absent.epoch = want.epoch;
@@ -169,7 +169,8 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   TRY_ASSIGN(const auto stored, host_.stored(key));
   if (stored && !stored->ended()) {
     if (status->phase != wire::AttemptPhase::ended && stored->boot_id == host_.boot_id()) {
-      // A full disk takes the renewal, not the answer: a host that is silent for want of a block would be given up.
+      // A full disk prevents the renewal, not the answer: otherwise, one missing disk block would make the host silent
+      // and lost.
       if (const auto renewed = renew(request, want); !renewed)
         os::log(os::LogLevel::warn, "cannot renew: " + renewed.error().one_line());
     }
@@ -184,7 +185,8 @@ Result<void> Core::renew(const wire::PollRequest& request, const wire::PollReque
   const BootTime now = host_.now();
   TRY_ASSIGN(const auto deadline, host_.deadline(key));
   const BootTime wanted = request.echo + request.lease;
-  // Only forward, and never once it has passed: the supervisor may be stopping the job at this moment.
+  // The deadline moves only forward, and never after it has passed: the supervisor may be stopping the job at this
+  // moment.
   if (deadline && now.ns < *deadline && wanted.ns > *deadline && check_lease(request.echo, request.lease, now))
     TRY(host_.set_deadline(key, wanted));
   TRY_ASSIGN(const auto kept, host_.kept_from(key));

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t k_relay_bytes = 256 * 1024;  // that wait in each direction, at most
 constexpr Duration k_allow_wait = std::chrono::seconds{5};
 
-// One direction: bytes that were read and could not be written yet.
+// Handles one direction: bytes that were read and could not be written yet.
 struct Flow {
   int from, to;
   std::vector<std::byte> buffer = std::vector<std::byte>(k_relay_bytes);
@@ -33,7 +33,7 @@ struct Flow {
 
   [[nodiscard]] bool wants_read() const { return !over && end < buffer.size(); }
   [[nodiscard]] bool wants_write() const { return begin < end; }
-  // False when all has been passed on that ever comes, or nobody takes it.
+  // Returns false when everything has been passed on, or the receiver is gone.
   bool move() {
     if (wants_read()) {
       const auto got = os::read_now(from, std::span(buffer).subspan(end));
@@ -57,7 +57,7 @@ Result<os::Fd> knock(const AttemptDir& attempt) {
   if (launch == 0) return absent;
   const auto init = lock_holder(attempt.run(launch) / "lock");
   if (!init) return absent;
-  // The job can put anything there: only a socket on which its own init listens is talked to.
+  // The job can put anything there, so only a socket on which its own init listens is used.
   const os::Fd door(::open((attempt.run(launch) / k_door).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!door.valid() || ::fstat(door.get(), &info) != 0 || !S_ISSOCK(info.st_mode))

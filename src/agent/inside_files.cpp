@@ -31,7 +31,7 @@ std::optional<wire::StreamEntry> entry_of(const os::Path& path, std::string rela
   return entry;
 }
 
-// Whether the file begins with the bytes of that digest.
+// Returns whether the file begins with the bytes of that digest.
 Result<bool> begins_with(int fd, std::uint64_t bytes, const std::string& digest) {
   crypto::Sha256 hash;
   std::array<std::byte, 64 * 1024> buffer;

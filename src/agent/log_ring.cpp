@@ -24,7 +24,7 @@ std::string piece_name(std::uint64_t offset) {
   return std::string(20 - digits.size(), '0') + digits;
 }
 
-// Offset -> size of every piece.
+// Maps the offset of every piece to its size.
 std::map<std::uint64_t, std::uint64_t> pieces(const os::Path& folder) {
   std::map<std::uint64_t, std::uint64_t> found;
   std::error_code failed;
@@ -106,7 +106,7 @@ Result<void> LogRing::take_file(const os::Path& file, std::uint64_t bytes_max) {
 
 bool LogRing::finish() { return tell_dropped(); }
 
-// The line counts only once it is written whole: a disk may fill up, or be emptied, in its middle.
+// The line counts only once it is written completely: a disk may fill up, or be emptied, in its middle.
 bool LogRing::tell_dropped() {
   if (!notice_.empty()) {
     notice_.erase(0, store(notice_));

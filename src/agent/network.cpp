@@ -20,7 +20,7 @@ constexpr Duration k_reach_max = std::chrono::milliseconds{1500};    // for a la
 constexpr std::int64_t k_day_ms = 86'400'000;
 constexpr std::uint16_t k_peer_port_min = 1024;  // peers listen where ordinary users may
 
-// A controller must not make this host knock at its own doors or at its cloud's.
+// A controller must not make this host connect to itself or to its cloud's own services.
 Result<void> check_target(const std::string& address, std::uint16_t port, std::uint16_t port_min) {
   const os::AddressKind kind = os::address_kind(address);
   if (kind != os::AddressKind::site && kind != os::AddressKind::internet)
@@ -29,7 +29,7 @@ Result<void> check_target(const std::string& address, std::uint16_t port, std::u
   return {};
 }
 
-// How much this day has seen: "DAY BYTES CONNECTS". A damaged file counts as a new day's.
+// Holds the amount spent today: "DAY BYTES CONNECTS". A damaged file counts as a new day's.
 struct Spent {
   std::int64_t day = 0;
   std::uint64_t bytes = 0, connects = 0;
@@ -59,7 +59,7 @@ wire::LinkResult result_of(const PeerStream& peer, const Driven& driven, std::ui
   return result;
 }
 
-// The connector measures first. Each side gets half of the time that is left.
+// The connector measures first. Each side gets half of the remaining time.
 Result<wire::LinkResult> exchange_as_connector(PeerStream& peer, std::uint64_t bytes_max, BootTime over) {
   TRY_ASSIGN(const Driven driven, drive(peer, bytes_max, (over - peer.clock().boot()) / 2));
   TRY_ASSIGN(const std::uint64_t received, follow(peer, bytes_max));
@@ -149,7 +149,7 @@ Result<void> Links::source(const wire::Frame& request) {
 
 // --- With other hosts ----------------------------------------------------------------------------------------------
 
-// Counts before it is spent: an agent that is killed meanwhile has not got it for nothing.
+// The amount is counted before it is spent: an agent that is killed in the meantime has not got it for nothing.
 Result<void> Links::spend(std::uint64_t bytes, std::uint64_t connects) {
   Spent spent = read_spent(home_ / "links", clock_.wall().ms / k_day_ms);
   spent.bytes += bytes;

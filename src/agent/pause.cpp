@@ -196,16 +196,16 @@ Moment moment_of(const os::ProcessId& process) {
   return seen;
 }
 
-// All but the first one, which waits for the others and passes signals on.
+// Returns all processes except the first, which waits for the others and passes signals on.
 std::vector<os::ProcessId> followers(Engine& engine, const std::string& name, const Path& host_run) {
   std::vector<os::ProcessId> all = engine.members(name, host_run);
   if (const auto init = lock_holder(host_run / "lock")) std::erase(all, *init);
   return all;
 }
 
-// One turn: tells whether all are still. Processes that they have started meanwhile are found in the next turn. A process
-// in vfork(2) waits in the kernel, deaf to SIGSTOP, until its child runs another program, which a stopped child never
-// does: children of what waits in the kernel go on until that has stopped.
+// Makes one round: returns whether all processes are stopped. The next round finds processes that they have started in
+// the meantime. A process in vfork(2) waits in the kernel and ignores SIGSTOP until its child runs another program,
+// which a stopped child never does: so children of a process that waits in the kernel continue until it has stopped.
 bool stop_once(const std::vector<os::ProcessId>& all) {
   std::map<int, Moment> seen;
   for (const os::ProcessId& process : all) seen[process.pid] = moment_of(process);

@@ -65,7 +65,7 @@ Result<Duration> ping(PeerStream& peer) {
   return peer.clock().boot() - began;
 }
 
-// Sends so many bytes and waits for the proof that they came.
+// Sends this many bytes and waits for the proof that they arrived.
 Result<Duration> send_step(PeerStream& peer, std::uint64_t bytes) {
   probe::Noise noise(os::random_u64());
   probe::Tally tally;

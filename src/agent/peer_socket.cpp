@@ -113,7 +113,7 @@ Result<Connected> connect_numeric(const std::string& address, std::uint16_t port
 }
 
 Result<PeerListener> PeerListener::open(std::uint16_t port) {
-  // One socket for both families where the kernel has both.
+  // One socket serves both families if the kernel has both.
   os::Fd fd{::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   SocketAddress any;
   if (fd.valid()) {

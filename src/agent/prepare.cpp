@@ -37,8 +37,8 @@ Result<store::Tree> load_tree(store::ChunkReader& cache, const Digest& root, con
   return store::parse_manifest(*manifest);
 }
 
-// One chunk may stand in a foreign tree a million times: refused before the host's disk is full.
-// Snapshots of other jobs that are kept for their next attempts go first.
+// One chunk may appear in a foreign tree a million times: such a tree is refused before the host's disk is full.
+// Snapshots of other jobs, kept for their next attempts, are removed first.
 std::function<Result<void>(std::uint64_t)> room_in(const Path& folder, const AttemptDir& attempt) {
   return [there = folder.parent_path(), attempt](std::uint64_t more) -> Result<void> {
     TRY_ASSIGN(const auto owner, owner_terms(attempt.agent_home(), attempt.controller()));
@@ -114,7 +114,7 @@ class Preparation {
     return link(target, source);
   }
 
-  // The folder, or the single file in it that is named as the target.
+  // Returns the folder, or the single file in it that is named as the target.
   [[nodiscard]] static Result<Path> mounted_part(const Path& folder, const std::string& target) {
     if (target.ends_with('/')) return folder;
     TRY_ASSIGN(const auto names, os::list_directory(folder));
@@ -172,7 +172,7 @@ class Preparation {
       if (relative.has_parent_path())
         TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
       const Path folder = view_.checkpoint_base / relative;
-      // The parents were just made or checked to be no links, and no process of the job exists yet.
+      // The parents were just made or checked not to be links, and no process of the job exists yet.
       TRY(os::remove_tree(folder));
       TRY(fill_checkpoint(folder).context("while restoring " + sanitize(spec_.restore_name)));
     }
@@ -217,8 +217,8 @@ class Preparation {
     return {};
   }
 
-  // An image in a store that users share belongs to users whom a rootless container does not know: nobody can make a
-  // file in its /tmp. The job gets a folder of its own there, on the host's disk.
+  // An image in a store that users share belongs to users unknown to a rootless container: nobody can create a file in
+  // its /tmp. The job gets its own folder there, on the host's disk.
   Result<void> give_own_tmp() {
     const Path tmp("/tmp");
     for (const wire::TreeRef& mount : spec_.mounts)

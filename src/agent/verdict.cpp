@@ -34,7 +34,7 @@ void judge_end(const Evidence& evidence, wire::AttemptStatus& status) {
   const std::optional<ExitRecord>& record = evidence.record;
   if (record && !(stopped && (record->term_received || evidence.warned))) {
     apply_exit(*record, evidence.memory_limit, status);
-    // Whoever removes a container kills its processes one by one, so that init may still see the job die.
+    // The process that removes a container kills its processes one by one, so init may still see the job die.
     if (status.end == wire::EndReason::signalled && status.signal == SIGKILL &&
         evidence.engine != EngineKind::process) {
       status.end = wire::EndReason::vanished;

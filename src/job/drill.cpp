@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t k_line_max = 4096;
 constexpr std::size_t k_digits_max = 15;
 constexpr std::size_t k_between_max = 4;  // characters between a word and its number
-// The finest count first: of the words that both attempts print, that one is compared.
+// The finest count comes first: of the words that both attempts print, that one is compared.
 constexpr std::array<std::string_view, 5> k_words = {"step", "iteration", "iter", "batch", "epoch"};
 
-// The number behind `word` in a line of lower case, if there is one.
+// Returns the number after `word` in a line of lower case, if there is one.
 std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {
   for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
     if (at > 0 && is_letter(line[at - 1])) continue;

@@ -57,7 +57,7 @@ int streak_anywhere(const std::vector<Setback>& list) {
   return most;
 }
 
-// A wall clock that was set back must not make a rest longer.
+// A wall clock that was set back must not extend a rest.
 std::string why_resting(const std::vector<Setback>& list, const HostName& host, WallTime now) {
   const Setback* longest = nullptr;
   for (const Setback& one : list) {

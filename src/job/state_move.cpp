@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves: a running attempt leaves its host although nothing failed.
+// Implements moves: a running attempt leaves its host although nothing failed.
 #include <utility>
 
 #include "job/last_step.hpp"
@@ -44,7 +44,7 @@ void Stepper::operator()(const MoveRequested& event) {
   const HostName& leaves = event.host.value.empty() ? attempt.lead().host : event.host;
   const std::string host = leaving_in_words(leaves, event.why);
   if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": aborting the start there");
-  // It has just ended, and however it did: the bag goes on.
+  // The attempt has just ended; however it ended, the bag continues.
   if (Collecting* collecting = phase<Collecting>(); collecting != nullptr && event.why == k_for_tasks && !s().cancel) {
     record("moving", host, attempt.epoch, leaves);
     collecting->moving = event.why;
@@ -95,7 +95,7 @@ void Stepper::operator()(const MoveBlocked& event) {
 }
 
 void Stepper::operator()(const MoveWithdrawn& event) {
-  // Its file has changed, and with it what held it.
+  // The file has changed, and with it the reason for the wait.
   if (Waiting* waiting = phase<Waiting>()) return void(waiting->backoff = Duration::zero());
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
@@ -112,7 +112,7 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
   s().phase = Stopping{attempt, k_move_grace, why, {}};
 }
 
-// Neither a failure nor a loss: no charge, no avoidance, no backoff.
+// This is neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
   const std::string text = leaving_in_words(attempt.lead().host, moving) +
                            (moving == k_to_grow      ? ": continuing with them"

@@ -87,7 +87,7 @@ const Engine* engine_of(const HostFacts& host, EngineKind kind) {
   return nullptr;
 }
 
-// Why a container engine cannot be used, empty when it can.
+// Returns why a container engine cannot be used; empty if it can.
 std::string engine_problem(const HostFacts& host, EngineKind kind) {
   const Engine* engine = engine_of(host, kind);
   if (engine == nullptr) return std::string(engine_name(kind)) + " was not found";
@@ -145,7 +145,7 @@ bool choose_shares(Candidate& c, const job::Resources& want) {
   return true;
 }
 
-// The free GPUs of one vendor and name on one host.
+// Holds the free GPUs with one vendor and name on one host.
 struct FreeGpus {
   Vendor vendor;
   std::string_view name;
@@ -162,7 +162,7 @@ void add(std::vector<FreeGpus>& free, const Gpu& gpu, std::size_t most) {
   same->gpus.push_back(&gpu);
 }
 
-// GPUs of one request on one host.
+// Holds GPUs for one request on one host.
 struct GpuChoice {
   std::vector<const Gpu*> gpus;  // as many as may be taken now; empty = cannot now
   std::size_t matching = 0;      // GPUs of one vendor that answer the request, busy ones included
@@ -172,8 +172,8 @@ struct GpuChoice {
   std::string why_not_named;     // why a GPU of a wanted name does not count as that model
 };
 
-// Why the device does not count as the model that its name claims; empty when it does. A request for memory asks for no
-// name, and takes the device as it was measured.
+// Returns why the device does not count as the model that its name claims; empty if it does. A request for memory does
+// not ask for a name, and takes the device as measured.
 std::string name_refusal(const job::GpuRequest& request, const HostFacts& host, const Gpu& gpu) {
   if (request.names.empty()) return {};
   if (host.unverified_gpus.contains(gpu.uuid))
@@ -234,7 +234,7 @@ std::string all_gpus_text(const HostFacts& host) {
   return gpus_text(gpus);
 }
 
-// Whether that settles it: of equal alternatives the fastest is looked for.
+// Returns whether that settles it: among equal alternatives, the fastest is searched for.
 bool take_gpus(Candidate& c, bool any_order, std::size_t alternative, const std::vector<const Gpu*>& gpus) {
   const bool first = c.gpus.empty();
   if (first || speed_of(*c.host, gpus) > speed_of(*c.host, c.gpus)) c.gpus = gpus;
@@ -267,7 +267,8 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
-// The first of the job's variants that fits there; of the reasons against, one that waiting may cure.
+// Chooses the first of the job's variants that fits there; among the reasons against, prefers one that waiting may
+// cure.
 bool choose_variant(Candidate& c, const job::Spec& spec) {
   std::optional<Rejection> why;
   for (const job::Variant& variant : spec.variants) {
@@ -287,14 +288,15 @@ bool choose_form(Candidate& c, const job::Spec& spec) {
   return choose_engine(c, spec.image) && choose_among_gpus(c, spec.resources.gpus, spec.resources.any_order);
 }
 
-// A tight job of one host: its GPUs make one group. Another part of the host may do when it becomes free.
+// Handles a tight job on one host: its GPUs form one group. Another part of the host may be suitable when it becomes
+// free.
 bool is_tight_enough(Candidate& c, const job::Spec& spec) {
   if (spec.workload.job_class != job::JobClass::tight || spec.constraints.any_interconnect) return true;
   const auto problem = fabric_problem(c.host->inventory, c.gpus);
   return !problem || c.reject("fabric", *problem, !c.host->busy_gpus.empty());
 }
 
-// Whether what fits in principle is free just now.
+// Returns whether what fits in principle is free now.
 bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
   const double cpus = host.cpus_free.value_or(host.inventory->cpus);

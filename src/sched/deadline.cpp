@@ -26,7 +26,7 @@ double chance_of_failure(double failures_per_hour, double seconds) {
   return -std::expm1(-failures_per_hour * std::max(seconds, 0.0) / 3600);
 }
 
-// "3.2h expected, 3.6h to be sure"
+// Returns text such as "3.2h expected, 3.6h to be safe".
 std::string need_text(const Placement& placement) {
   if (placement.estimate.is_never()) return "the host fails before the work is done";
   return in_words(placement.estimate.takes()) + " expected, " + in_words(placement.safely) + " to be safe";

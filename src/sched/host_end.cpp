@@ -28,13 +28,13 @@ Duration of_seconds(double count) {
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::clamp(count, 0.0, seconds(k_end_lead_max)) * 1000)};
 }
 
-// Whether it goes on elsewhere with what it has done there, as far as anybody can tell.
+// Returns whether the job continues elsewhere with the work done there, as far as is known.
 bool takes_its_work_along(const job::Spec& spec, const JobKnowledge& known) {
   if (!known.task.saves) return false;
   return known.task.resumes || known.drilled || !spec.checkpoint.path.empty() || !known.work_known;
 }
 
-// Seconds that the job needs to be there.
+// Returns the seconds that the job needs to be there.
 double needed(const Candidate& c, const job::Spec& spec, const JobKnowledge& known) {
   const Estimate& end = c.placement.estimate;
   const double down = end.transfer + end.start;

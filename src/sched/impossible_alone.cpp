@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Impossible whatever hosts there are.
+// Checks what is impossible on any hosts.
 #include <algorithm>
 #include <cmath>
 
@@ -51,7 +51,7 @@ Finding gang_in_one_host(const job::Spec& spec, const Coupling&) {
       {"class: tight with " + nodes, "class: medium with num_nodes: 1"}};
 }
 
-// Impossible only when no alternative can follow the wish.
+// Impossible only if no alternative can follow the wish.
 Finding backend(const job::Spec& spec, const Coupling& coupling) {
   BackendQuestion question{coupling.job_class, {}, Reach::host, spec.workload.backend};
   if (question.wish == job::Backend::automatic) return std::nullopt;
@@ -89,7 +89,7 @@ std::vector<const GpuModel*> all_models() {
   return models;
 }
 
-// The models that a request can mean; all of them when it names none, none when it names one that nobody knows.
+// Returns the models that a request can mean; all of them if it names none, none if it names an unknown one.
 std::vector<const GpuModel*> models_of(const job::GpuRequest& request) {
   std::vector<const GpuModel*> models;
   for (const std::string& name : request.names) {
@@ -107,7 +107,7 @@ std::string split_over(double bytes, double each, const std::string& what) {
   return std::to_string(count) + " x " + what + " in one host, with the model split over them";
 }
 
-// The smallest known model with so much memory.
+// Returns the smallest known model with this much memory.
 const GpuModel* large_enough(double bytes) {
   const GpuModel* best = nullptr;
   for (const GpuModel& model : catalogue())
@@ -134,7 +134,7 @@ Finding memory_of_request(const job::GpuRequest& request) {
   return no;
 }
 
-// Impossible only when no alternative has it.
+// Impossible only if no alternative has it.
 Finding gpu_memory(const job::Spec& spec, const Coupling&) {
   Finding first;
   for (const job::GpuRequest& request : spec.resources.gpus) {
@@ -158,7 +158,7 @@ Finding no_gpu_for(const std::string& replica, double wanted) {
                     {"resources: {accelerators: \"" + bytes_text(wanted) + "..\"}"}};
 }
 
-// A tight gang may split a replica over its hosts, for it has a fabric; others may not.
+// A tight gang has a fabric and may split a replica over its hosts; others may not.
 Finding model_memory(const job::Spec& spec, const Coupling& coupling) {
   if (!spec.workload.model_memory_bytes) return std::nullopt;
   const double wanted = static_cast<double>(*spec.workload.model_memory_bytes);
@@ -198,7 +198,7 @@ Finding duration(const job::Spec& spec, const Coupling&) {
                      "hardware more than " + share_text(work / most - 1) + " faster than its first choice"}};
 }
 
-// There are parts with more memory than any row of the catalogue: who has one knows better.
+// Some parts have more memory than any row of the catalogue: an owner of one knows better.
 bool is_held(const job::Spec& spec, const std::vector<HostFacts>& hosts) {
   for (const HostFacts& host : hosts)
     for (const Gpu& gpu : host.inventory->gpus)

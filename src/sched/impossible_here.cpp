@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Impossible on the hosts that there are. Bounds are always in the job's favour: what was not measured may be near and
-// fast.
+// Checks what is impossible on the registered hosts. Bounds are always in the job's favour: what was not measured may
+// be near and fast.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,7 +18,7 @@ using job::JobClass;
 
 using Finding = std::optional<Impossible>;
 
-// The hosts that can take one part, now or later.
+// Lists the hosts that can run one part, now or later.
 struct Fitting {
   std::vector<const HostFacts*> hosts;
   std::string others;  // why the rest cannot: "3 gpu, 1 region"
@@ -60,7 +60,7 @@ Finding enough_hosts(const job::Spec& spec, const std::vector<HostFacts>& hosts,
   return no;
 }
 
-// GPUs of one host, of the first vendor that answers the request.
+// Returns the vendor of a host's GPUs: the first that satisfies the request.
 std::optional<Vendor> vendor_of(const job::Spec& spec, const HostFacts& host) {
   for (const job::GpuRequest& request : spec.resources.gpus)
     for (const Gpu& gpu : host.inventory->gpus)
@@ -90,7 +90,7 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
 }
 
-// The known figures of a pair; unknown ones are nullopt.
+// Holds the known figures of a pair; unknown ones are nullopt.
 struct PairFacts {
   std::optional<double> rate;  // bytes a second, of the slower direction
   std::optional<double> rtt;   // seconds, the smaller
@@ -113,15 +113,15 @@ const PairFacts* find(const Pairs& pairs, const HostFacts& a, const HostFacts& b
   return found == pairs.end() ? nullptr : &found->second;
 }
 
-// Surely not at one site: measured far, or declared apart and not measured near.
+// Returns true if they are certainly not at one site: measured far, or declared apart and not measured near.
 bool apart(const Pairs& pairs, const HostFacts& a, const HostFacts& b) {
   const PairFacts* known = find(pairs, a, b);
   if (known != nullptr && known->rtt) return *known->rtt > seconds(k_site_rtt);
   return !a.site.empty() && !b.site.empty() && a.site != b.site;
 }
 
-// The best link that the slowest pair of any such gang can have: each member needs all others, so no gang is better
-// than its members' (n-1)-th best links. nullopt while too little was measured to bound it.
+// Returns the best link that the slowest pair of any such gang can have: each member needs all others, so no gang is
+// better than its members' (n-1)-th best links. nullopt while too little was measured to bound it.
 std::optional<Wire> best_wire(const Pairs& pairs, const std::vector<const HostFacts*>& hosts, std::size_t members) {
   Wire best{0, std::numeric_limits<double>::max()};
   for (const HostFacts* host : hosts) {

@@ -36,7 +36,7 @@ std::vector<Vendor> vendors_of_chosen(const std::vector<Chosen>& chosen) {
   return vendors;
 }
 
-// The vendors that the request leaves open are none's choice yet.
+// Vendors that the request leaves open are not chosen yet.
 std::vector<Vendor> vendors_of_request(const job::Spec& spec) {
   std::vector<Vendor> all;
   for (const job::GpuRequest& request : spec.resources.gpus) {
@@ -77,7 +77,7 @@ const GpuModel* model_of(const Chosen& chosen, const std::string& uuid) {
   return gpu == nullptr ? nullptr : model_by_key(gpu->model);
 }
 
-// The figures of a GPU that the job has or would have.
+// Returns the figures of a GPU that the job has or would have.
 std::optional<CardFigures> card_of(const std::vector<Chosen>& chosen) {
   for (const Chosen& one : chosen)
     for (const std::string& uuid : one.gpu_uuids) {
@@ -101,7 +101,7 @@ std::optional<Wire> uplink_of(const std::vector<Chosen>& chosen) {
 
 using Notes = std::vector<std::string>;
 
-// The links of the chosen gang, or of the best possible one.
+// Holds the links of the chosen gang, or of the best possible one.
 struct GangWire {
   std::optional<Wire> wire;
   std::string head;
@@ -132,7 +132,7 @@ void note_cards(const job::Spec& spec, const std::vector<Chosen>& chosen, const 
   if (!card) return;
   if (spec.num_nodes > 1 && wire && wire->bytes_per_s < k_island_bits_per_second / 8)
     notes.push_back(join_cards_answer(*card, *wire));
-  // A job that saves nothing, or wants its newest state elsewhere at once, may expect more than it gets.
+  // A job that saves nothing, or wants its newest state elsewhere at once, may expect more than is possible.
   const bool hopes = spec.checkpoint.standby || spec.checkpoint.interval == job::CheckpointPolicy::Interval::off;
   const std::optional<Wire> uplink = uplink_of(chosen);
   if (hopes && uplink) notes.push_back(replicate_memory_answer(*card, *uplink));

@@ -13,7 +13,7 @@
 namespace gridctl::sched {
 
 namespace {
-// Kinds of networks within a site, slowest first, in bytes a second one way.
+// Lists kinds of networks within a site, slowest first, in bytes a second one way.
 struct NetworkKind {
   double bytes_per_s;
   std::string_view name;
@@ -32,7 +32,7 @@ double latency_s(double round_trip_s, int members) { return (members - 1) * roun
 
 double ring_bytes(double bytes, int members) { return 2.0 * (members - 1) / members * bytes; }
 
-// How often to exchange at most, so that GPUs idle at most k_idle_good: u = H c / (H c + T).
+// Returns the least number of steps between exchanges so that GPUs idle at most k_idle_good: u = H c / (H c + T).
 double needed_sync_every(const Step& one, double compute_s) {
   return std::ceil(one.exchange_s * (1 - k_idle_good) / k_idle_good / compute_s);
 }

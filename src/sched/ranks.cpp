@@ -24,7 +24,7 @@ bool is_starter(const ShellCommand& command) {
   return is_one_of(command.program, {"ray", "ray.scripts.scripts"}) && has("start");
 }
 
-// The programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.
+// Lists programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.
 struct RemoteStarter {
   std::vector<std::string_view> programs, options;
   const char* launcher;

@@ -31,7 +31,7 @@ ReachVerdict not_reached(const ReachOutcome& outcome, const ReachNeed& need) {
   return verdict;
 }
 
-// The slower way of a pair, where it was measured.
+// Returns the slower direction of a pair, if it was measured.
 std::optional<double> slower_way(const ReachOutcome& outcome) {
   if (outcome.there && outcome.back) return std::min(*outcome.there, *outcome.back);
   return outcome.there ? outcome.there : outcome.back;

@@ -21,7 +21,7 @@ constexpr std::size_t k_key_digits = 2 * sizeof(KeyId);  // of its hexadecimal f
 
 std::string text_of(const KeyId& key) { return to_hex(ByteView{key.bytes}); }
 
-// Settings that begin with an upper-case letter must be understood. Returns what `Key` says, or "".
+// Settings that begin with an upper-case letter must be understood. Returns the value of `Key`, or "".
 Result<std::string> check_format(const os::Path& file, std::string_view text) {
   const auto lines = split_lines(text);
   if (lines.empty() || lines[0] != k_format_line) {
@@ -79,7 +79,7 @@ Result<void> prepare(const os::Path& directory, const Cipher* cipher) {
   return os::sync_directory(directory);
 }
 
-// A blob as it will lie in a pack.
+// Holds a blob in its form inside a pack.
 struct Packed {
   PackEntry entry;
   Bytes made;
@@ -209,7 +209,7 @@ Result<void> ChunkStore::put_hashed(const Digest& digest, ByteView content, cons
   if (before != nullptr && state_->options.encode) {
     TRY_ASSIGN(base, state_->base_for(content, *before));
   }
-  // The others need not wait for the work.
+  // The mutex is not held during this work, so that others need not wait.
   Packed packed = pack(content, digest, state_->options, std::move(base));
   const os::MutexLock lock(state_->mutex);
   TRY_ASSIGN(const bool here_now, state_->keep(digest));

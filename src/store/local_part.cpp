@@ -13,7 +13,7 @@
 namespace gridctl::store {
 
 namespace {
-// 3 of "__3_0.distcp".
+// Returns 3 for "__3_0.distcp".
 std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   if (!name.starts_with("__") || !name.ends_with(k_shard)) return std::nullopt;
   name.remove_prefix(2);
@@ -21,7 +21,7 @@ std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   return name.starts_with('_') ? rank : std::nullopt;
 }
 
-// Where the pieces of one value lie.
+// Records where the pieces of one value are stored.
 struct Pieces {
   std::set<std::vector<std::int64_t>> offsets;
   std::set<std::uint32_t> ranks;

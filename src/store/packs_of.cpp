@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packs a checkpoint needs, for whoever copies them elsewhere.
+// Finds the packs that a checkpoint needs, for copying them elsewhere.
 #include <algorithm>
 #include <map>
 #include <utility>

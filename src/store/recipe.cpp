@@ -43,7 +43,7 @@ RecipeBlob read_blob(Reader& in, std::uint64_t offset) {
   return blob;
 }
 
-// The content as the store has encoded it. Which way is best follows from the content alone.
+// Returns the content as the store encoded it. The best encoding follows from the content alone.
 Result<Bytes> encoded(const RecipeBlob& blob, const ReadBlob& read) {
   TRY_ASSIGN(Bytes plain, read(blob.digest));
   if (plain.size() != blob.entry.plain_length)

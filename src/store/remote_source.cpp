@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t k_windows_max = 3;  // of k_object_read_max bytes: a blob, its base, and the next
 
-// Only that what is there is no good; anything else says nothing of the object.
+// Returns true only for errors that mean that the object is bad; other errors say nothing about it.
 bool is_no_good(Code code) {
   return code == Code::checkpoint_damaged || code == Code::not_found || code == Code::unsupported;
 }
@@ -31,7 +31,7 @@ Result<RemoteSource> RemoteSource::open(Backend& remote, const StoreKey& key, co
 
 Result<void> RemoteSource::load(const NeededPack& file) {
   const std::string name = object_name(file);
-  // The index is read in pieces: it may be larger than what is read at once.
+  // The index is read in pieces: it may be larger than a single read.
   const auto read = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
     Bytes bytes;
     while (bytes.size() < size) {
@@ -52,7 +52,7 @@ Result<void> RemoteSource::load(const NeededPack& file) {
   return {};
 }
 
-// Blobs are mostly read in the order of the pack: what follows comes along.
+// Blobs are mostly read in the order of the pack, so the following bytes are read too.
 Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];

@@ -69,7 +69,8 @@ std::optional<Bytes> parse_hex(std::string_view hex) {
   return bytes;
 }
 
-// The lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed HEX".
+// Holds the lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed
+// HEX".
 struct KeyText {
   KeyId id;
   Bytes secret, salt, sealed;

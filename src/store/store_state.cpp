@@ -134,7 +134,7 @@ Result<std::optional<FoundBlob>> ChunkStore::State::keep_base(const Digest& dige
   return kept ? blob : std::nullopt;
 }
 
-// Lists again only when the directory's time moved, or moved so lately that a second change may hide behind it.
+// Lists again only if the directory's time changed, or changed so recently that a second change may be hidden.
 Result<void> ChunkStore::State::refresh(bool force) {
   TRY_ASSIGN(const auto status, os::status_of(packs_directory()));
   if (!status)
@@ -211,7 +211,7 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
     auto content = read_blob(
         fd->get(), pack, *blob, options.cipher.get(), [this](const BaseId& base) { return read_base(base); }, proof);
     if (content || content.error().code != Code::checkpoint_damaged) return content;
-    // Another pack may hold a sound copy; this one is not looked at again.
+    // Another pack may hold an intact copy; this one is not read again.
     const os::MutexLock lock(mutex);
     const BlobPlace& place = blob->place;
     if (place.pack >= BlobPlace::k_unpublished || !distrusted.emplace(pack, place.offset).second) return content;
@@ -222,7 +222,8 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
   }
 }
 
-// A base is whole: index and rule of the writer say so, and a reader that trusts them not could be led in circles.
+// A base is always a complete blob: the index says so and the writer guarantees it, but a reader that trusted them
+// could be led in circles.
 Result<Bytes> ChunkStore::State::read_base(const BaseId& base) {
   return read(
       [&]() -> Result<std::optional<FoundBlob>> {
@@ -296,7 +297,7 @@ Result<void> ChunkStore::State::begin_pack() {
   return {};
 }
 
-// The place is taken under the lock and filled without it, so that threads write side by side.
+// The place is reserved under the lock and filled without it, so that threads write side by side.
 Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
   if (!open) TRY(begin_pack());
   const UnpublishedPtr pack = open;
@@ -326,7 +327,8 @@ Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
 
 namespace {
 
-// A failed fsync is not repeated: the kernel may have dropped the pages. The whole pack is given up instead.
+// A failed fsync is not repeated, because the kernel may have dropped the pages. The complete pack is abandoned
+// instead.
 Result<void> finish(const UnpublishedPack& pack, const PackEnd& end, const KeyId& key) {
   const int fd = pack.fd->get();
   TRY(os::write_at(fd, pack_header(pack.entries, key), 0));
@@ -360,7 +362,7 @@ Result<void> ChunkStore::State::publish() {
     changed.notify_all();
     return std::move(done).context("while sealing a pack of '" + directory.native() + "'");
   }
-  // Another thread may have listed it meanwhile; and a damaged one of the same content had the same name.
+  // Another thread may have listed it in the meantime; and a damaged pack with the same content had the same name.
   const auto listed = std::ranges::find(packs, name, &PublishedPack::name);
   const auto number = static_cast<std::uint32_t>(listed - packs.begin());
   if (listed == packs.end()) packs.push_back({name, clock().boot()});
@@ -387,7 +389,7 @@ Result<void> ChunkStore::State::publish_all() {
   return error ? Result<void>(*error) : Result<void>();
 }
 
-// Its blobs are not there any more; its other writers find out by seal().
+// Its blobs no longer exist; its other writers learn that from seal().
 void ChunkStore::State::give_up(UnpublishedPack& pack, const Error& why) {
   pack.failed = true;
   lost = why;

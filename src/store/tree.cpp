@@ -62,7 +62,7 @@ Result<void> check_entry(const Entry& entry, const TreeLimits& limits) {
   return damaged("unknown kind of entry");
 }
 
-// Order, uniqueness and parents; REQUIRES: nothing. Directories are remembered by path, so the cost is linear.
+// Checks order, uniqueness and parents; REQUIRES: nothing. Directories are remembered by path, so the cost is linear.
 Result<void> check_order(const std::vector<Entry>& entries) {
   std::unordered_set<std::string_view> directories;
   const Entry* previous = nullptr;
@@ -180,7 +180,7 @@ const Entry* earlier_file(const Tree& earlier, std::string_view path) {
   if (shape == path) return nullptr;
   for (const Entry& entry : earlier.entries) {
     if (entry.kind != EntryKind::file || shape_of(entry.path) != shape) continue;
-    // The longer number is the greater.
+    // The longer number is the greater one.
     if (found == nullptr || entry.path.size() >= found->path.size()) found = &entry;
   }
   return found;

@@ -17,7 +17,7 @@ constexpr std::size_t k_name_max = 4096;
 
 Error torn_archive(std::string why) { return make_error(Code::checkpoint_damaged, "zip: " + std::move(why)); }
 
-// Little-endian field; REQUIRES: it lies inside.
+// Reads a little-endian field; REQUIRES: it is inside.
 template <class T>
 T field(ByteView bytes, std::size_t offset) {
   std::uint64_t value = 0;
@@ -34,7 +34,7 @@ struct Member {
   std::string name;
 };
 
-// The end record stands where its comment reaches exactly to the end of the file.
+// The end record is where its comment reaches exactly to the end of the file.
 std::optional<std::size_t> find_end(ByteView tail) {
   if (tail.size() < k_end_bytes) return std::nullopt;
   for (std::size_t at = tail.size() - k_end_bytes + 1; at-- > 0;) {

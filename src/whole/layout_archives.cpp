@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives that hold a whole state in one file: Keras (NAME.keras), Stable-Baselines3 (NAME.zip), and what torch.save
-// writes when it is given model and optimizer together.
+// Recognises archives that hold a complete state in one file: Keras (NAME.keras), Stable-Baselines3 (NAME.zip), and
+// torch.save files with both model and optimizer.
 #include <algorithm>
 
 #include "base/text.hpp"

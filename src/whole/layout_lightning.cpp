@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lightning: one torch archive NAME.ckpt with everything in it, written in place or under a temporary name.
+// Recognises Lightning: one torch archive NAME.ckpt with everything in it, written in place or under a temporary name.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of save_pretrained: weights in shards with an index that names them, or an adapter of PEFT's. Either is
-// only a part where an optimizer is saved beside it.
+// Recognises save_pretrained: weights in shards with an index that names them, or a PEFT adapter. Either is only a part
+// if an optimizer is saved beside it.
 #include "base/text.hpp"
 #include "whole/layout_tools.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow: PREFIX.data-NNNNN-of-NNNNN, then PREFIX.index, then `checkpoint`, which names the newest prefix.
+// Recognises TensorFlow: PREFIX.data-NNNNN-of-NNNNN, then PREFIX.index, then `checkpoint`, which names the newest
+// prefix.
 #include <map>
 #include <set>
 

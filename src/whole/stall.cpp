@@ -12,7 +12,7 @@ constexpr int k_waits_in_patience = 4;    // times the longest wait that ended w
 constexpr int k_retold_after = 2;       // each time that it changes it is an event: at so many times the wait told last
 constexpr Duration k_told_in = std::chrono::minutes{1};
 
-// As an entry of YAML's flow style, whatever the name holds.
+// Formats a name as an entry of YAML's flow style, whatever it contains.
 std::string in_yaml(std::string_view name) {
   std::string text = "\"";
   for (const char c : sanitize(name.substr(0, 200))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that no layout knows: whole when all that a save changes has changed, or, while that is not known, when
-// nothing has changed for long enough.
+// Judges files that no layout knows: they are complete when everything that a save changes has changed, or, while that
+// is not known, when nothing has changed for long enough.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -58,7 +58,8 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight, boo
   return std::nullopt;
 }
 
-// A small text that names another file or folder which lies there, as `last_checkpoint` does: it is written at once.
+// Returns true for a small text that names another existing file or folder, as `last_checkpoint` does: it is written at
+// once.
 bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const {
   if (file.size == 0 || file.size > k_small_text_max ||
       (sight.writer == Writer::running && history_.unchanged_for(file.path, sight.now) < rules_.known_quiet))
@@ -74,7 +75,7 @@ bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const
          sight.access.inspect(*target).state == store::FileState::whole;
 }
 
-// Returns a file that has changed in this save and whose content nobody can judge.
+// Returns a file that has changed in this save and whose content cannot be judged.
 std::optional<std::string> WholeWatch::unsure_file(const Sight& sight, const std::vector<std::string>& changed) {
   for (const std::string& path : changed) {
     const FileFact* file = store::find_file(sight.unknown, path);
@@ -156,7 +157,7 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   const bool like_before = cohort_.saves() == 0 || cohort_.complete();
   if (!enough.empty() && like_before) {
     if (quiet < rules_.known_quiet) return not_whole(ago(quiet), changed.front());
-    // A name is no proof that nothing else belongs to it.
+    // A name does not prove that nothing else belongs to the file.
     return {true, enough == "format", false, Whole::format, enough, "a complete state in one file", {}};
   }
   Duration needed = std::max(rules_.learning_quiet, k_gaps_of_quiet * cohort_.longest_gap());
@@ -173,7 +174,7 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
 }
 
-// Nobody writes any more, and nobody says whether it had finished: only what is proven counts.
+// After a kill, no program writes and none says whether it had finished: only proof counts.
 WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
   if (const auto unsure = unsure_file(sight, changed))

@@ -14,7 +14,7 @@ constexpr const char* k_gather_work = "bag-gather";
 constexpr Duration k_gather_pause = std::chrono::seconds{30};
 constexpr std::size_t k_failed_named = 1000;
 
-// True when the job waits: its attempt, if there is one, is stopped first.
+// Returns true when the job waits; stops its attempt first if it has one.
 bool is_waiting(const Controls& controls, TrackedJob& leader) {
   if (leader.unsure) return false;
   if (leader.in<job::Running>() != nullptr || leader.in<job::Launching>() != nullptr)
@@ -22,8 +22,8 @@ bool is_waiting(const Controls& controls, TrackedJob& leader) {
   return leader.in<job::Waiting>() != nullptr && !leader.unsure;
 }
 
-// Commits a step of the bag's job together with whatever its specification is now: tasks may have been added to it a
-// moment ago, and then it is not over.
+// Commits a step of the bag's job together with its present specification. Tasks may just have been added; then the bag
+// is not over.
 void commit_unless_grown(const Controls& controls, TrackedJob& leader, const std::function<Result<job::Step>(job::Spec&)>& step) {
   registry::JobRecords& records = controls.world.records;
   std::optional<job::Spec> spec;

@@ -21,8 +21,8 @@ struct Richer {
   bool has_place = false;  // now
 };
 
-// The resources of a worker of this level, at most those of the largest host. nullopt: no host has more than workers of the
-// level before it.
+// Returns the resources of a worker of this level, capped at those of the largest host. nullopt: no host has more than
+// the workers of the previous level.
 std::optional<Richer> richer(const Controls& controls, const TrackedJob& leader, std::uint64_t level) {
   Question question = controls.placement.question(leader);
   question.spec = job::at_level(std::move(question.spec), level);
@@ -55,7 +55,7 @@ job::Spec with_more(job::Spec spec, std::uint64_t level, const job::Resources& r
   return spec;
 }
 
-// Workers that may have the hungry tasks, or will be.
+// Counts workers that can run the hungry tasks, now or soon.
 struct Able {
   std::uint64_t working = 0, all = 0;  // all: of any level
   bool on_its_way = false, waits = false;
@@ -132,7 +132,7 @@ std::uint32_t worker_number(const TrackedJob& job) {
   return registry::twin_number(job.id());
 }
 
-// It spends the leader's budget, and ends with it.
+// The worker spends the leader's budget and ends with the leader.
 job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
   const std::string ending = "-w" + std::to_string(number);
   spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells of each restored attempt whether it continued exactly: the steps after its checkpoint are done twice, and the
-// numbers that the program gives with them are compared. Fetches what jobs tell in $GRIDCTL_METRICS for that.
+// Reports for each restored attempt whether it continued exactly: the steps after its checkpoint run twice, and the
+// numbers that the program prints with them are compared. Fetches the jobs' $GRIDCTL_METRICS for that.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -38,7 +38,7 @@ class ExactnessConcern : public Concern {
     });
   }
 
-  // An attempt that ends has printed all it will.
+  // An attempt that is ending prints nothing more.
   void changed(const TrackedJob& job, const job::State& before) override {
     const job::Attempt* attempt = before.attempt();
     const auto found = watched_.find(job.id().value);

@@ -14,7 +14,7 @@ constexpr const char* k_mend = "gridctl key import FILE";
 
 std::string name_of(const store::KeyId& id) { return to_hex(ByteView{id.bytes}); }
 
-// First come, first served: another process may be making one too. False when there is one already.
+// Writes the key unless another process was first. Returns false if a key already exists.
 Result<bool> write_new(const os::Path& file, const store::StoreKey& key) {
   const os::Path beside = file.parent_path() / ("." + file.filename().native() + ".tmp-" + os::random_id(12));
   TRY(os::make_directories(file.parent_path()));

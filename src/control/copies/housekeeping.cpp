@@ -44,7 +44,7 @@ Result<std::uint64_t> sweep_secrets(const Paths& paths, WallTime now) {
   return removed;
 }
 
-// Logs and bags of jobs that were forgotten by a command that was killed in the middle.
+// Removes logs and bags of jobs that a command, killed half-way, had already forgotten.
 Result<std::uint64_t> sweep_forgotten(const Paths& paths, WallTime now) {
   std::uint64_t removed = 0;
   if (!os::exists(paths.root / "logs") && !os::exists(paths.root / "bags")) return removed;
@@ -66,7 +66,7 @@ Result<std::uint64_t> sweep_forgotten(const Paths& paths, WallTime now) {
   return removed;
 }
 
-// Names as os::write_file_durably gives them.
+// Matches the temporary names of os::write_file_durably.
 Result<std::uint64_t> sweep_temporary(const os::Path& folder, WallTime now) {
   if (!os::exists(folder)) return 0;
   std::uint64_t removed = 0;

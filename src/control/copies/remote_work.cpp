@@ -179,7 +179,7 @@ Result<bool> RemoteWork::heal_here(const registry::CopyWanted& wanted, Repair& r
 Result<RemoteWork::Repair> RemoteWork::repair(const store::RemoteCheck& found) {
   Repair report;
   TRY_ASSIGN(const auto copyable, registry_->copyable());
-  // First what is damaged here, while its copy is not touched.
+  // Restores what is damaged here first, while its copy is still untouched.
   std::map<store::RecordName, const registry::CopyWanted*> whole;
   for (const registry::CopyWanted& wanted : copyable) {
     TRY_ASSIGN(const bool is_whole, heal_here(wanted, report));

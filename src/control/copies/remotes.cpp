@@ -79,7 +79,7 @@ Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry) {
 }
 
 namespace {
-// By its name, or else by what its address is to ssh, where that is only one's.
+// Finds a provider by its name, or by its ssh address if only one provider has it.
 Result<registry::Provider> provider_named(registry::Registry& registry, const std::string& name) {
   Result<registry::Provider> named = registry.provider({name});
   if (named || named.error().code != Code::not_found) return named;

@@ -68,8 +68,8 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
   leader.replicas_wanted = wanted;
 }
 
-// Every replica that the service shall have is ready, so that none has to stand in. One that was ended counts as well:
-// it does not come back.
+// Returns true if every replica that the service should have is ready, so that no stand-in is needed. A replica that
+// was ended counts too: it does not return.
 bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
   if (!jobs_.is_certain()) return false;  // a replica that could not be read is no replica that was ended
   const TrackedJob* const leader = jobs_.find(service);
@@ -82,14 +82,14 @@ bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
   return true;
 }
 
-// Nobody needs the additional replica of this version: the others serve, or the service sleeps.
+// Returns true if the additional replica of this version is not needed: the others serve, or the service sleeps.
 bool Gateways::is_needless(const JobId& service, int wanted, int version, const GatewayInfo& info) const {
   const TrackedJob* const leader = jobs_.find(service);
   const bool sleeps = leader != nullptr && leader->spec().service->sleeps && info.asleep && info.trouble.empty();
   return (sleeps && leader->spec().service->version == version) || is_settled(service, wanted, version);
 }
 
-// Its last replica has answered what it had. A gateway that cannot work is no reason to sleep.
+// The last replica has answered its requests. A gateway that does not work is no reason to sleep.
 void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
   TrackedJob* const leader = jobs_.find(service);
   if (leader == nullptr) return;
@@ -99,7 +99,7 @@ void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
     jobs_.apply(service, job::ServerReplaced{leader->state().epoch, true});
 }
 
-// Replicas that are too many leave: they finish their requests, and end.
+// Dismisses surplus replicas: they finish their requests and end.
 void Gateways::dismiss(const JobId& service, const job::Spec& spec, const GatewayInfo& info) {
   const int wanted = spec.service->replicas_min > 0 && info.wanted > 0 ? info.wanted : spec.twins;
   for (int number = 2; number <= job::slots_of(spec); ++number) {

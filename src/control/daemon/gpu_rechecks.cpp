@@ -13,14 +13,14 @@ namespace {
 constexpr Duration k_look_again = std::chrono::minutes{2};  // at a host that was busy
 constexpr int k_sooner = 8;                                 // a host that failed may prove itself so much sooner
 
-// Anywhere in 0.5 to 1.5 of the mean.
+// Returns a random duration between 0.5 and 1.5 times the mean.
 Duration drawn(Duration mean) {
   const double part = 0.5 + static_cast<double>(os::random_u64() >> 11) / static_cast<double>(1ull << 53);
   return Duration{static_cast<std::int64_t>(static_cast<double>(mean.count()) * part)};
 }
 }  // namespace
 
-// No lease on any GPU of it, as far as the host has told and we know.
+// Returns true if no GPU of the host is leased, as far as the host has reported and we know.
 bool GpuRechecks::is_idle(const FleetHost& host) const {
   if (!host.is_up() || host.provider.inventory->gpus.empty()) return false;
   if (host.held)

@@ -24,7 +24,7 @@ void HostRescans::connected(const FleetHost& host, const wire::AgentHello& hello
       if (!*found) return report(found->error(), "while updating the inventory of " + name.value");
       const auto kept = keep_examined(registry_, (*found)->provider, clock_.wall());
       if (!kept) return report(kept.error(), "while recording the inventory of " + name.value);
-      // Our own writes are not read again: without this, each new connection would look like a new start.
+      // Reports our own writes here, so that each new connection does not look like a new start.
       fleet_.inventory_changed(name, (*found)->provider.inventory);
     });
   });

@@ -66,7 +66,7 @@ Delivery* Notifier::State::find(const std::string& id, Channel channel, const st
   return found == journal.open.end() ? nullptr : &*found;
 }
 
-// A state directory that had no notifications so far begins with what happens from now on.
+// A state directory without notifications so far starts with the events from now on.
 Result<void> Notifier::State::begin() {
   if (!feed) {
     TRY_ASSIGN(registry::Feed opened, registry::Feed::open(paths.root));

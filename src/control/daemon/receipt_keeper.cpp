@@ -25,7 +25,8 @@ std::int64_t micro_of(double usd) { return std::llround(usd * static_cast<double
 
 std::string chain_of_provider(const registry::Provider& provider) { return provider.address.substr(lend::k_scheme.size()); }
 
-// Writes the price of the whole host into its row, where placement finds it. False: its owner asks more than was agreed.
+// Writes the price of the complete host into its row, where placement finds it. Returns false if its owner asks more
+// than was agreed.
 Result<bool> follow_price(const Paths& paths, const HostName& name, const ReceiptNews& news, const Rates& before, WallTime now) {
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
   TRY_ASSIGN(registry::Provider provider, registry.provider(name));

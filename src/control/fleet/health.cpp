@@ -43,7 +43,7 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   request.wait = request.gpus ? k_health_start_wait : k_health_start_wait_no_gpus;
   const auto reply = ask_health(link, clock, request);
   if (!reply || !reply->report) return std::nullopt;
-  // A new one was not made in time.
+  // The host did not finish a new report in time.
   if (reply->host_time - reply->report->taken_at > k_health_start_age_no_gpus) return std::nullopt;
   sched::HostStanding nothing_new;  // what happened is the controller's to judge; here counts what is
   nothing_new.boot_id = reply->report->boot_id;
@@ -58,7 +58,7 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   for (const sched::Sign& sign : look.signs)
     if (sign.lasting && sign.weight >= sched::Weight::bad && concerns(sign.unit))
       return Unfit{"the host is not healthy: " + sanitize(sign.text), false};
-  // A tool that hangs now would hang under the job too.
+  // A tool that hangs now would also hang under the job.
   for (const sched::Sign& sign : look.signs)
     if (sign.code == k_driver_hung && concerns(sign.unit)) return Unfit{sanitize(sign.text), false};
   for (const auto& [unit, who] : look.busy)
@@ -177,7 +177,7 @@ Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork&
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));
   HealthContext context;
   context.now = clock.wall();
-  // Our clock against one host's proves nothing against either: what hosts together have shown stands while it is so.
+  // Our clock against one host's proves nothing against either: a conclusion from several hosts stands in that case.
   const auto host = before.units.find("");
   if (host != before.units.end() && host->second.code == k_clock_sign) context.clock_offset_ms = seen.clock_offset_ms;
   sched::Judgement verdict = sched::judge_checked(before, look_of(seen.report, provider.inventory, before, context));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meaning of the lines of a health report.
+// Interprets the lines of a health report.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -9,7 +9,7 @@
 namespace gridctl::control {
 namespace {
 using sched::Weight;
-// Kinds of lines in the kernel's log, as probe/health_log tells them.
+// Kinds of lines in the kernel's log, as reported by probe/health_log.
 constexpr std::string_view k_xid = "xid";  // its number decides
 enum class Worse : std::uint8_t { never, fatal, often, on_a_gpu };  // the line says so; k_resets_bad; the device is one
 struct EventMeaning {
@@ -50,7 +50,7 @@ constexpr std::int64_t k_clock_step_ms = 60'000;
 constexpr std::uint64_t k_memory_nobodys = 1ull << 30;  // bytes beyond what an idle driver keeps
 constexpr int k_resets_bad = 3;                         // a GPU that its driver resets so often is no program's fault
 
-// "00000000:01:00.0" and "0000:01:00.0" are one.
+// "00000000:01:00.0" and "0000:01:00.0" are the same address.
 std::string_view short_pci(std::string_view pci) { return pci.size() > 12 ? pci.substr(pci.size() - 12) : pci; }
 
 class Reader {
@@ -76,7 +76,8 @@ class Reader {
   }
 
  private:
-  // Names of the inventory's GPUs that this is, or its parts; the given name when the inventory knows none.
+  // Returns the names of the inventory's GPUs or parts that this uuid stands for; the given name if the inventory has
+  // none.
   [[nodiscard]] std::vector<std::string> units_of(std::string_view uuid, std::string_view pci) const {
     std::vector<std::string> units;
     for (const Gpu& gpu : inventory_.gpus) {
@@ -130,7 +131,7 @@ class Reader {
       nvidia_told = nvidia_told || gpu.uuid.starts_with("GPU-");
       read_gpu(gpu, units, nameless);
     }
-    // One that its vendor's tool no longer lists, while it lists others.
+    // Finds a GPU that its vendor's tool no longer lists, although it lists others.
     for (const Gpu& gpu : inventory_.gpus)
       if (nvidia_told && gpu.vendor == Vendor::nvidia && !told.contains(gpu.uuid)) {
         look_.looked_at.insert(gpu.uuid);
@@ -169,14 +170,14 @@ class Reader {
       const bool same_boot = before_.boot_id == report_.boot_id && known != before_.uncorrected.end();
       const std::uint64_t former = same_boot ? known->second : 0;
       if (*gpu.ecc_uncorrected <= former) continue;
-      // Errors from before our first look may be weeks old, and the driver says so if it wants a reset.
+      // Errors from before our first look may be weeks old; the driver reports if it needs a reset.
       happened({unit}, same_boot ? Weight::bad : Weight::note, "ecc_uncorrected", 0,
                std::to_string(*gpu.ecc_uncorrected - former) + " uncorrectable memory errors" +
                    (same_boot ? "" : " since the driver was loaded"));
     }
   }
 
-  // Somebody on a GPU that no lease covers. What jobs of ours have left is a fault; a stranger only makes it busy.
+  // Reads who uses a GPU without a lease. Leftovers of our jobs are a fault; another user only makes the GPU busy.
   void read_use(const GpuHealth& gpu, const std::vector<std::string>& units) {
     if (!gpu.processes) return;
     std::uint64_t explained = 0;
@@ -299,7 +300,7 @@ std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_
   for (const auto& [name, offset] : offsets) all.push_back(offset);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
   std::nth_element(all.begin(), middle, all.end());
-  // One host against us alone proves nothing against either.
+  // A single host against us proves nothing against either.
   if (offsets.size() < 2) return std::nullopt;
   return found->second - *middle;
 }

@@ -64,7 +64,7 @@ ReliabilityLog::Host& ReliabilityLog::host_of(const HostName& name) {
   return host;
 }
 
-// It was drained, or its time was over.
+// Returns true if the host was drained, or its agreed time was over.
 bool ReliabilityLog::is_excused(const Host& host, WallTime at) {
   return host.drained || (host.ends && at.ms >= host.ends->ms - k_end_slack_ms);
 }
@@ -76,7 +76,7 @@ void ReliabilityLog::answered(const registry::Provider& provider, const std::str
   host.host_class = provider.host_class;
   host.drained = provider.drained;
   if (host.open && !host.boot_id.empty() && host.boot_id != boot_id) {
-    // It failed some time after its last answer.
+    // The host failed some time after its last answer.
     const bool excused = is_excused(host, host.open->ended_at);
     close(provider.name, host, host.open->ended_at, excused ? "" : "rebooted");
     event(provider.name, "rebooted", host.drained ? "rebooted while it was drained"
@@ -105,7 +105,7 @@ void ReliabilityLog::lost(const registry::Provider& provider, Duration silent) {
   event(provider.name, "lost", "given up after " + format_duration(silent) + " of silence");
 }
 
-// The observation that goes on has ended at `at`.
+// Closes the present observation at `at`.
 void ReliabilityLog::close(const HostName& name, Host& host, WallTime at, const std::string& cause) {
   sched::Watched ended = *std::exchange(host.open, std::nullopt);
   ended.ended_at = at;
@@ -123,7 +123,7 @@ void ReliabilityLog::gpus_judged(const HostName& name) {
   host.gpu_failures = failures_by_gpu(*spans);
 }
 
-// A failure that did not end the observation.
+// Records a failure that did not end the observation.
 void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
   Host& host = host_of(name);
   const WallTime now = clock_.wall();
@@ -165,7 +165,7 @@ void ReliabilityLog::on_step(const job::State& before, const job::Step& step) {
   }
 }
 
-// A job that one host has just started or finished failed on others by their fault, not by the job's.
+// A job that one host has just started or finished failed on earlier hosts because of them, not because of the job.
 void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName& good, bool finished) {
   if (state.start_failures_in_row == 0 && state.failures.empty()) return;
   const Result<std::vector<registry::AttemptRecord>> attempts = registry_.attempts(state.id);
@@ -199,7 +199,7 @@ void ReliabilityLog::tick(BootTime now) {
     if (entry.second.open && now >= entry.second.save_due) due.push_back(&entry);
   const bool judges = now >= next_judgement_;
   if (due.empty() && !judges) return;
-  // Hundreds of hosts are written in one transaction, for each costs a synced file.
+  // One transaction writes hundreds of hosts, because each transaction costs a synced file.
   report(registry_.together([&]() -> Result<void> {
     for (auto* entry : due) {
       entry->second.save_due = now + k_save_pause;

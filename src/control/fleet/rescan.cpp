@@ -23,7 +23,7 @@ constexpr std::size_t k_changes_max = 200;      // more is another machine
 constexpr std::size_t k_shown_in_summary = 3;   // the rest is counted
 constexpr std::size_t k_value_shown_max = 120;  // bytes
 
-// Changes by itself, or is told elsewhere.
+// Attributes that change on their own, or are reported elsewhere.
 constexpr std::array k_restless{"version",
                                 "boot_id",
                                 "memory_free_bytes",
@@ -129,7 +129,7 @@ class Comparison {
     }
   }
 
-  // By the GPUs' uuids: positions change when one is gone.
+  // Returns the links by the GPUs' uuids, because positions change when a GPU is gone.
   [[nodiscard]] static std::map<std::string, std::string> links_of(const json& inventory) {
     std::map<std::string, std::string> out;
     const json& gpus = inventory.at("gpus");

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* k_masked_mark = "masked";  // beside the logs of a job that has secrets
 }
 
-// Read anew when files were added: a job that is resumed may have got other values.
+// Masks are read again when files were added: a resumed job may have other values.
 Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   const os::MutexLock lock(mutex_);
   const auto found = known_.find(job);

@@ -29,7 +29,7 @@ Result<wire::AttemptStatus> look_answer(const Answer& answer, const JobId& job, 
 }
 
 wire::StopRequest stop_request(const JobId& job, Epoch epoch, Duration grace) {
-  // The grace is part of the name: a second request with less patience is another operation.
+  // The grace is part of the name: a second request with a shorter grace is another operation.
   return {operation(job, epoch, "stop-" + std::to_string(grace.count() / 1'000'000)), job, epoch, grace};
 }
 
@@ -110,7 +110,8 @@ LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
   switch (asked_) {
     case Asked::prepare: {
       if (!answer && is_uncertain(answer.error().code)) {
-        // Nothing can start from this: the host learns of the epoch only. Who talks nonsense is not asked again.
+        // No start can result from this: the host learns only the epoch. A host that answers nonsense is not asked
+        // again.
         if (!is_in_doubt()) return not_started(answer.error(), answer.error().code == Code::protocol_violation);
         return of_kind(LaunchResult::Kind::unknown, answer.error().one_line());
       }
@@ -151,8 +152,8 @@ LaunchTalk::Next LaunchTalk::looked(const Result<Answer>& answer) {
   return refusal_;
 }
 
-// "busy" and "refused" are said behind a fence, other errors also before one could be written (a full disk); and the
-// very attempt may be there already, because an earlier START of ours got through and only its answer was lost.
+// "busy" and "refused" come from behind a fence; other errors may also come before a fence could be written (a full
+// disk). The very attempt may already be there, because an earlier START got through and only its answer was lost.
 LaunchTalk::Next LaunchTalk::refused(const Error& error) {
   refusal_ = not_started(error, error.code != Code::busy && error.code != Code::refused);
   refusal_.busy = error.code == Code::busy;

@@ -45,7 +45,7 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
     return told ? std::nullopt : std::optional<job::Event>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return leave(facts.newest_there, facts.patience);
-  // Unless it has to be emptied, only with all that is done: what was lost would be missing in the end.
+  // Unless the host has to be emptied, a job moves only with all its work saved: lost work would be missing at the end.
   const bool impatient = drained && since(running->move->since, now) >= facts.patience;
   if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;

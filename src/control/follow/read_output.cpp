@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::uint32_t k_read = 512 * 1024;
 constexpr std::uint32_t k_first_stream = 100;
-// A ring holds far less than is kept here: who goes on answering beyond that is not telling what a job wrote.
+// A ring holds far less than is kept here: a host that answers beyond this limit is not sending the job's output.
 constexpr std::uint32_t k_answers_max = 2 * static_cast<std::uint32_t>(k_log_bytes_max / k_read);
 constexpr std::uint32_t k_short_answers_max = 256;  // before a gap of the ring, or at its end while the job writes
 constexpr int k_events_max = 10'000;                // between two pieces of one answer
 
-// The data of one answer, up to its end record.
+// Receives the data of one answer, up to its end record.
 Result<std::string> receive_piece(wire::Link& link, BootTime deadline) {
   std::string bytes;
   for (int events = 0; events < k_events_max;) {

@@ -17,7 +17,7 @@ constexpr Duration k_place_patience = std::chrono::minutes{2};   // for the urge
 constexpr Duration k_resume_again = std::chrono::seconds{5};
 constexpr const char* k_order_name = "stand aside";
 
-// Blocks for as long as the host needs to move GPU memory.
+// Blocks as long as the host needs to move GPU memory.
 Result<wire::PauseReply> order_pause(const World& world, const HostReach& host, const wire::PauseRequest& request) {
   TRY_ASSIGN(const transfer::BulkLink link, world.freight.reach(host, k_reach_patience));
   TRY_ASSIGN(const std::string reply,
@@ -25,7 +25,7 @@ Result<wire::PauseReply> order_pause(const World& world, const HostReach& host, 
   return wire::parse_pause_reply(reply);
 }
 
-// The drivers of other vendors cannot; those of NVIDIA before 570 cannot, and the agent says so.
+// Drivers of other vendors cannot do this; nor can those of NVIDIA before 570, which the agent reports.
 bool could_pause(const TrackedJob& job, const FleetHost& host) {
   const auto* running = job.in<job::Running>();
   if (running == nullptr || running->move || job.paused || running->attempt.is_gang()) return false;
@@ -134,7 +134,7 @@ void StandAside::tick(BootTime now) {
     job->aside = true;
     if (!aside.paused || now < aside.next || attempts_.is_under_way({id}, k_order_name)) continue;
     if (is_needed(aside, now)) continue;
-    // Paused, it takes more of the host's memory than before: then there is no room beside it.
+    // A paused job takes more of the host's memory than before, so there is no room beside it.
     if (aside.waits_since != BootTime{}) unpausable_.insert({id, aside.epoch.value});
     aside.next = now + k_resume_again;
     order(*job, aside, true);
@@ -152,7 +152,7 @@ void StandAside::drop(const std::string& job) {
   fleet_.capacity_freed();
 }
 
-// A line for each: "JOB EPOCH URGENT".
+// Each line has the form "JOB EPOCH URGENT".
 Result<void> StandAside::save(const HostName& host) {
   std::string body;
   for (const auto& [job, aside] : asides_)

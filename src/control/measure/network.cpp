@@ -71,7 +71,7 @@ class HereMeter {
     return steps.bits_per_second();
   }
 
-  // The whole time counts: what a host says it was busy, one that wants to look near could claim. By the nonce it
+  // The complete time counts: a host that wants to look near could claim to have been busy. Because of the nonce, it
   // cannot answer before it was asked.
   Result<Duration> ping() {
     const std::uint64_t nonce = os::random_u64();
@@ -141,7 +141,7 @@ struct OneWay {
   wire::LinkResult connector, listener;
   wire::ListenReply listening;
 };
-// Both hosts over connections of their own, so that each can be told while the other waits.
+// Uses a separate connection to each host, so that one can be told something while the other waits.
 Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& listener, std::uint64_t bytes_max,
                                std::uint16_t port = 0) {
   TRY_ASSIGN(const LinkPtr to_listener, reach(listener));
@@ -201,7 +201,7 @@ Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std:
   PairMeasured measured;
   TRY_ASSIGN(const OneWay forth, connect_one_way(a, b, bytes_max));
   note(measured.a_to_b, forth);
-  // The rates are known then; what is left to learn is whether b may connect.
+  // The rates are known by now; only whether b may connect is left to learn.
   TRY_ASSIGN(const OneWay back, connect_one_way(b, a, measured.a_to_b.works ? 0 : bytes_max));
   note(measured.b_to_a, back);
   const auto smaller = [](std::optional<Duration>& into, const std::optional<Duration>& rtt) {

@@ -20,7 +20,7 @@ constexpr int k_judge_share = 50;  // judging takes at most so large a part of t
 constexpr Duration k_lock_patience = std::chrono::seconds{60};  // of a command, for a measurement of the daemon's
 constexpr Duration k_lock_look = std::chrono::milliseconds{50};
 
-// One measurement at a time in a state directory, whoever makes it.
+// Allows one measurement at a time in a state directory, across processes.
 Result<std::optional<os::FileLock>> measuring_lock(const Paths& paths) {
   return os::FileLock::try_acquire(paths.root / "network.lock");
 }
@@ -30,7 +30,7 @@ std::string name_of(const sched::LinkTask& task) {
   return kind + " of " + task.a + (task.b.empty() ? "" : " and " + task.b);
 }
 
-// Each way. What cannot be told is nothing.
+// Returns the bytes each way. Unknown counts as zero.
 std::uint64_t bytes_for(registry::Registry& registry, const sched::LinkTask& task, const registry::Provider& a,
                         const registry::Provider* b, WallTime now, bool asked) {
   using Kind = sched::LinkTask::Kind;
@@ -199,7 +199,7 @@ Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock, std::optio
   }
 }
 
-// As if nothing had ever been measured; the day's bytes stay spent.
+// Treats everything as never measured; the bytes spent today stay spent.
 void forget_ages(NetworkPicture& picture) {
   picture.links.clear();
   for (auto& [name, report] : picture.reports) {

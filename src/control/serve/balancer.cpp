@@ -107,7 +107,7 @@ void Balancer::ended(BootTime now) {
   pause_ = now - started_ < k_soon_ended ? std::clamp(pause_ * 2, k_pause_first, k_pause_max) : Duration{};
   not_before_ = now + pause_;
   if (pause_ < std::chrono::seconds{1}) return;
-  // It says why with -c alone: what it prints while it runs is not kept.
+  // HAProxy explains an error only with -c: its output while it runs is not kept.
   os::RunOptions options;
   options.output_max = k_words_max;
   const Result<os::RunOutcome> check = os::run({program_.string(), "-c", "-f", "haproxy.cfg"}, options);
@@ -143,7 +143,7 @@ bool Balancer::is_drained(int replica) const {
   return found != nullptr && !found->is_up() && !found->status.starts_with("DOWN") && found->under_way == 0;
 }
 
-// Clients that are held are connections of the frontend alone.
+// Held clients are connections of the frontend only.
 std::uint64_t Balancer::under_way() const {
   const ServerLine* const all = line("BACKEND");
   const ServerLine* const front = line("FRONTEND");

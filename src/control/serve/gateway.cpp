@@ -30,7 +30,7 @@ constexpr Duration k_enter_patience = std::chrono::seconds{10};
 constexpr unsigned k_logins = 8;              // at once: those of dead hosts take their time
 constexpr std::uint16_t k_port_least = 1024;  // lower ones are for root
 
-// The address stays as long as it can be had: clients know it.
+// The address stays the same as long as it is available, because clients know it.
 Result<os::Listener> listen_for(const job::Service& service, const GatewayFiles& files, os::Clock& clock) {
   const std::optional<GatewayInfo> before = read_gateway(files);
   const std::uint16_t wanted = before && before->port != 0    ? before->port
@@ -104,7 +104,7 @@ class Gateway {
     look();
   }
 
-  // On a thread of its own: whoever commits may make a reader wait for a disk.
+  // Runs on its own thread: a process that commits may make a reader wait for a disk.
   void look() {
     if (looking_) return;
     looking_ = true;

@@ -21,7 +21,7 @@ constexpr std::string_view k_header =
     "link_bw_gbs_bidir,pcie_gen,pcie_lanes,tdp_w,gemm_bf16_frac_low,gemm_bf16_frac_high,fp32_frac_low,fp32_frac_high,"
     "membw_frac_low,membw_frac_high,confirmed,source,note";
 
-// Cells of one line: commas inside double quotes do not separate.
+// Splits one line into cells: commas inside double quotes do not separate.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -33,7 +33,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-// Reads the cells of one line and remembers the first that is no number.
+// Reads the cells of one line and remembers the first that is not a number.
 class Row {
  public:
   explicit Row(std::vector<std::string> cells) : cells_(std::move(cells)) {}

@@ -32,7 +32,7 @@ bool is_known(std::string_view code) {
   return std::ranges::any_of(circles, [&](const CountryCircle& circle) { return code == circle.code; });
 }
 
-// The landmark that leaves the widest gap between what its round trip allows and where the country begins.
+// Holds the landmark with the widest gap between what its round trip allows and where the country begins.
 struct Gap {
   const LandmarkRtt* seen = nullptr;
   double nearest_km = 0, missing_ms = 0;
@@ -55,7 +55,7 @@ CountryFinding too_near(CountryVerdict verdict, const std::string& country, cons
                        (by_light ? "" : " (radio links alone are faster)")};
 }
 
-// Far from every landmark of the country that it was measured from.
+// Checks whether the host is far from every landmark of the country that measured it.
 std::optional<CountryFinding> too_far(const std::string& country, const std::vector<LandmarkRtt>& measured) {
   const LandmarkRtt* nearest = nullptr;
   double usual_ms = 0;

@@ -19,7 +19,7 @@ using MaybeNumber = std::optional<double>;
 constexpr int k_version_parts = 4;
 constexpr double k_version_step = 10'000;  // no part of a version is higher
 
-// The GPUs of a host are mostly of one kind: what stands there already is not added again.
+// The GPUs of a host are mostly of one kind: an existing text is not added again.
 void add(Texts& out, std::string_view text) {
   if (!text.empty() && (out.empty() || out.back() != text)) out.push_back(text);
 }
@@ -31,7 +31,7 @@ MaybeNumber figure(const Subject& host, std::string_view name) {
   return found == host.figures->end() ? std::nullopt : MaybeNumber{found->second};
 }
 
-// The least of a number over all GPUs of a host; nullopt when one is not known or there is no GPU.
+// Returns the least of a number over all GPUs of a host; nullopt if one is not known or there is no GPU.
 template <class F>
 MaybeNumber least_of_gpus(const Subject& host, F value) {
   MaybeNumber least;
@@ -51,7 +51,7 @@ MaybeNumber all_memory(const Subject& host) {
   return bytes / k_gib;
 }
 
-// "sm_90" -> 9.0, "sm_120" -> 12.0: the last digit is the minor number.
+// Turns "sm_90" into 9.0, "sm_120" into 12.0: the last digit is the minor number.
 MaybeNumber capability_of(const Gpu& gpu) {
   if (!gpu.arch.starts_with("sm_")) return std::nullopt;
   const int value = leading_number<int>(std::string_view(gpu.arch).substr(3)).value_or(0);
@@ -71,7 +71,7 @@ MaybeNumber has_feature(const Subject& host, std::string_view name) {
   return has ? MaybeNumber{1} : features.empty() ? std::nullopt : MaybeNumber{0};
 }
 
-// "Ubuntu 22.04.3 LTS" -> 22.04
+// Turns "Ubuntu 22.04.3 LTS" into 22.04.
 MaybeNumber ubuntu_version(const Subject& host) {
   const std::string_view os = host.inventory->os;
   return os.starts_with("Ubuntu ") ? version_number(os.substr(7, 5)) : std::nullopt;
@@ -86,7 +86,7 @@ MaybeNumber per_dollar(const Subject& host, std::string_view name) {
   return value && host.price_per_hour > 0 ? MaybeNumber{*value / host.price_per_hour} : std::nullopt;
 }
 
-// The figure that a daemon wrote, or what the class lets expect. The three classes are worked out once.
+// Returns the figure that a daemon wrote, or the class's expectation. The three classes are computed once.
 double expected(const Subject& host, std::string_view name, double (*of)(const Reliability&)) {
   static const std::array<Reliability, 3> k_classes{estimate(class_rate_per_hour("datacenter"), {}, {}),
                                                     estimate(class_rate_per_hour("market"), {}, {}),
