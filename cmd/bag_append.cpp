@@ -35,7 +35,7 @@ std::vector<std::int64_t> numbers_of(const config::ParsedJob& array) {
   return numbers;
 }
 
-// An array that goes on where that of the bag ends needs no items; to a list of numbers, numbers are added.
+// An array that continues where the bag's ends needs no items; numbers are appended to a list of numbers.
 Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   const job::Tasks& its = *bag.spec.tasks;
   const std::vector<std::int64_t> numbers = numbers_of(more);
@@ -53,7 +53,7 @@ Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   return {};
 }
 
-// The bag keeps what it was submitted with.
+// The bag keeps the options it was submitted with.
 Result<void> check_options(const Parsed& parsed) {
   static constexpr std::array k_taken{"append", "array", "each", "arg-file", "detach", "yes"};
   for (const Option& option : k_job_submit.options)
@@ -86,7 +86,7 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
 
 std::ptrdiff_t columns_of(std::string_view items) { return std::ranges::count(items.substr(0, items.find('\0')), '\x1f'); }
 
-// The first so many items of the bag, and these.
+// Returns the first so many items of the bag, followed by these.
 Result<std::string> items_with(const os::Path& folder, std::uint64_t tasks, const std::string& more) {
   TRY_ASSIGN(std::string items, control::read_bag_items(folder));
   std::size_t end = 0;
@@ -101,7 +101,7 @@ Result<std::string> items_with(const os::Path& folder, std::uint64_t tasks, cons
 
 }  // namespace
 
-// The items are there before the job names them: the daemon takes what the job names into the journal.
+// The items are written before the job names them, because the daemon takes what the job names into the journal.
 Result<int> append_to_bag(Context& context, const Parsed& parsed) {
   TRY(check_options(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());

@@ -44,7 +44,7 @@ std::string BagPrinter::item_of(const TaskEnded& task) const {
   return task.index < items_.size() ? items_[task.index] : "";
 }
 
-// False: its output is not here yet.
+// Returns false if its output is not here yet.
 Result<bool> BagPrinter::show(const TaskEnded& task) {
   if (!how_.results.empty()) {
     const Result<void> kept = keep_results(how_.results, reader_, task, item_of(task));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t k_failed_shown = 20;
 
-// "exit code 3", "signal 11", "timeout"
+// Returns text such as "exit code 3", "signal 11", "timeout".
 std::string end_of(const bag::Trouble& trouble) {
   if (trouble.died) return "it killed its worker";
   if (trouble.last.end != wire::TaskEnd::ended) return std::string(wire::task_end_name(trouble.last.end));

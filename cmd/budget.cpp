@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl budget: what a month may cost.
+// Implements gridctl budget: monthly limits on cost.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -43,7 +43,7 @@ std::string json_of(const control::BudgetNow& now) {
   return json("used_up", now.used_up)("month_ends_at", now.month.ends).text();
 }
 
-// "in 5.2h": when it is used up, if what runs goes on.
+// Returns "in 5.2h": when it is used up, if the running jobs continue.
 std::string lasts(const control::BudgetNow& now) {
   if (now.used_up) return "used up";
   if (now.forecast <= now.budget.usd_month) return "to the end";

@@ -29,7 +29,7 @@ double share(const store::Difference& one) {
   return one.count == 0 ? 0 : static_cast<double>(one.changed) / static_cast<double>(one.count);
 }
 
-// How far the numbers moved, in units of what they were.
+// Returns how far the numbers moved, relative to their earlier values.
 std::optional<double> relative(const store::Difference& one) {
   if (!one.measured || one.rms_before <= 0) return std::nullopt;
   return one.rms_change / one.rms_before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keep and remove: `checkpoint pin` and `checkpoint rm`.
+// Implements `checkpoint pin` and `checkpoint rm`.
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"

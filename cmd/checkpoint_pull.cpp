@@ -39,7 +39,7 @@ struct Pulled {
   std::optional<std::vector<std::string>> newest_for;  // who else says that it is the newest; nullopt: nobody was asked
 };
 
-// --expect: what the user knows from elsewhere.
+// Checks --expect: what the user knows from elsewhere.
 Result<void> check_expected(const Parsed& parsed, const std::string& name, CheckpointSeq seq, const Digest& root) {
   if (!parsed.has("expect")) return {};
   const std::string wanted = lower(parsed.value("expect"));
@@ -66,7 +66,7 @@ bool is_damage(const Error& error) {
   return error.code == Code::checkpoint_damaged || error.code == Code::not_found;  // a chunk that must be there is not
 }
 
-// Damaged or missing parts are brought back first, when a remote has them.
+// Restores damaged or missing parts first, if a remote has them.
 Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
                            const std::vector<control::RemoteAccess>& copies, const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
@@ -102,8 +102,8 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   return std::move(error).with_hint("gridctl checkpoint verify " + checkpoint.job.value);
 }
 
-// A remote can hide newer checkpoints from a machine that knows of none: what else knows is asked. Without a number,
-// one that is known to be older is refused.
+// A remote can hide newer checkpoints from a machine that knows of none, so all other sources are asked. Without a
+// number, a checkpoint known to be older is refused.
 Result<std::optional<std::vector<std::string>>> check_newest(Context& context, registry::Registry& registry,
                                                              const Parsed& parsed, const RemoteCheckpoint& remote) {
   TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(parsed.positionals[0]));

@@ -39,7 +39,7 @@ std::string json_of(const registry::Checkpoint& checkpoint, const store::Tree& t
   return text + "," + JsonObject().text_or_null("resumed_from", from).raw("entries", entries).text().substr(1);
 }
 
-// The checkpoint that the attempt which made this one began with.
+// Returns the checkpoint from which the attempt that made this one started.
 Result<CheckpointSeq> parent_of(registry::Registry& registry, const registry::Checkpoint& checkpoint) {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(checkpoint.job));
   for (const registry::AttemptRecord& attempt : attempts)

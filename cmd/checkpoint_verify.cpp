@@ -22,7 +22,7 @@ class Verifier {
  public:
   explicit Verifier(store::ChunkStore& chunks) : chunks_(&chunks) {}
 
-  // Returns the faults, one line each; an error when the store itself cannot be read.
+  // Returns the faults, one line each; an error if the store itself cannot be read.
   Result<std::vector<std::string>> check(const registry::Checkpoint& checkpoint) {
     std::vector<std::string> damages;
     Result<store::Tree> tree = tree_of(*chunks_, checkpoint);
@@ -46,7 +46,7 @@ class Verifier {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // Empty when the chunk is there and whole. Each is read once, however many checkpoints share it.
+  // Returns empty if the chunk is there and complete. Each is read once, however many checkpoints share it.
   Result<std::string> check(const store::Chunk& chunk) {
     const auto known = seen_.find(chunk.digest);
     if (known != seen_.end()) return known->second;

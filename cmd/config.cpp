@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the state directory: `config ls`, `get` and `set`.
+// Implements the settings of the state directory: `config ls`, `get` and `set`.
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"

@@ -37,7 +37,7 @@ int Context::note(std::string_view line) {
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }
 
 namespace {
-// A file system's "not found" is not the user's "no such job".
+// A file system's "not found" does not mean "no such job" for the user.
 Error state_error(Error error) {
   if (error.code == Code::not_found || error.code == Code::io) error.code = Code::state_unreadable;
   return error;
@@ -60,7 +60,7 @@ Result<registry::Registry> Context::open() const {
 }
 
 namespace {
-// Elsewhere --state selects jobs by what they do.
+// In other tools, --state selects jobs by their status.
 Error no_such_state(const os::Path& state) {
   std::string word = state.filename().string();
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::toupper(c); });

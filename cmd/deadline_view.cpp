@@ -21,7 +21,7 @@ void tell(ui::DeadlineTold& told, const sched::Placement& placement, WallTime no
   told.surely_at = after(now, placement.safely);
 }
 
-// As if it were placed where it runs.
+// Treats it as if it were placed where it runs.
 sched::Placement as_placement(const sched::CurrentRun& present, double time_left) {
   sched::Placement here;
   here.host = present.host;

@@ -20,7 +20,7 @@ constexpr std::uint64_t k_disk_min = 1ull << 30;  // bytes: less than this and c
 constexpr std::int64_t k_key_old_days = 730;      // two years: NIST SP 800-57's cryptoperiod of a private signing key
 constexpr std::size_t k_rsa_blob_min = 400;       // bytes of the blob of an RSA key of 3072 bits
 
-// Folders that a program keeps in step with other machines while we write: it copies half a database.
+// Folders that a program synchronises with other machines while we write: it copies half a database.
 constexpr std::array<std::string_view, 9> k_synced{"Dropbox",     "OneDrive", "Google Drive",
                                                    "GoogleDrive", "iCloud",   "iCloudDrive",
                                                    "Nextcloud",   "ownCloud", "Mobile Documents"};
@@ -79,7 +79,7 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   else if (space) all.push_back(ok("disk", format_size(*space) + " free"));
 }
 
-// sqlite.org/wal.html, "The WAL-reset bug": 3.7.0 to 3.51.2, mended also in 3.50.7 and 3.44.6.
+// sqlite.org/wal.html, "The WAL-reset bug": 3.7.0 to 3.51.2, also fixed in 3.50.7 and 3.44.6.
 bool has_wal_reset_bug(const std::string& version) {
   const auto below = [&](std::string_view other) { return probe::compare_debian(version, other) < 0; };
   if (below("3.7.0") || !below("3.51.3")) return false;
@@ -131,7 +131,7 @@ Diagnoses examine_here(const Context& context) {
   probe::Toolbox toolbox;
   std::vector<wire::Package> packages =
       probe::read_packages(probe::HostFiles{}, probe::ask_tools(toolbox, probe::package_calls()));
-  // Containers do not run here: of the programs only those that connect matter.
+  // Containers do not run here: only the programs that connect matter.
   std::erase_if(packages,
                 [](const wire::Package& package) { return package.name != "openssh" && package.name != "libssh2"; });
   const bool packaged =
@@ -160,8 +160,7 @@ Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTim
 Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages) {
   Diagnoses all;
   for (const wire::Package& package : packages) {
-    // Only the distributor knows which faults a distribution's packages have mended: upstream's own packages are
-    // judged.
+    // Only the distributor knows which faults a distribution's packages have fixed: upstream's own packages are judged.
     std::vector<std::string> ids;
     const probe::Advisory* gravest = nullptr;
     for (const probe::Advisory& advisory : probe::advisories()) {

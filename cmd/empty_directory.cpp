@@ -46,7 +46,7 @@ Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store
                            [&](std::uint64_t more) { return control::check_room(directory, more); });
   };
   Result<void> copied = copy();
-  // No chunk is missing, and no state directory is damaged: the directory that was named cannot be filled.
+  // No chunk is missing, and no state directory is damaged: the named directory cannot be filled.
   if (const Code code = copied ? Code::internal : copied.error().code;
       (code == Code::io || code == Code::not_found) && !source.failed())
     return make_error(Code::exists, copied.error().one_line());

@@ -145,7 +145,7 @@ Result<CopyTotal> FileStreams::fetch(const std::string& path, const os::Path& in
   return total_;
 }
 
-// Last: nothing is written through them.
+// Links are made last, so that nothing is written through them.
 Result<void> FileStreams::make_links(const std::vector<wire::StreamEntry>& entries, const os::Path& top) {
   for (const wire::StreamEntry& entry : entries) {
     if (entry.type != wire::EntryType::link) continue;

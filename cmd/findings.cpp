@@ -21,7 +21,7 @@ std::vector<probe::Finding> findings_of(const registry::Provider& provider) {
   std::optional<EngineKind> wanted;
   if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
   std::vector<probe::Finding> findings = probe::preflight(provider.inventory, wanted);
-  // Nothing that could be mended here: said when the host is registered or checked, not each time it is looked at.
+  // Nothing can be repaired here: this is reported when the host is registered or checked, not at each look.
   std::erase_if(findings, [](const probe::Finding& finding) { return finding.point == "isolation"; });
   return findings;
 }

@@ -24,7 +24,7 @@ constexpr Alias k_aliases[] = {
     {"provider", "add", "register"}, {"provider", "create", "register"}, {"provider", "test", "check"},
 };
 
-// {rest}: what follows the word.
+// Maps foreign words; {rest}: what follows the word.
 struct Foreign {
   std::string_view word, instead;
 };
@@ -107,7 +107,7 @@ const Command* command_by_habit(std::string_view noun, std::string_view verb) {
 }
 
 namespace {
-// `docker exec -it train bash`, `kubectl exec train -- nvidia-smi`
+// Handles `docker exec -it train bash`, `kubectl exec train -- nvidia-smi`.
 std::string entering(std::vector<std::string> words) {
   std::erase(words, "--");
   words.erase(words.begin(), std::find_if(words.begin() + 1, words.end(), [](const auto& w) { return !w.starts_with('-'); }));
@@ -131,7 +131,7 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
     for (const Foreign& foreign : k_commands)
       if (foreign.word == word)
         return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
-  // A verb of ours without its noun: jobs are meant, where both have it.
+  // For one of our verbs without its noun, jobs are meant if both have it.
   for (const std::string_view noun : {"job", "provider", "checkpoint", "daemon"})
     if (const Command* command = find_command(noun, word); command != nullptr && !command->hidden && word != "ls")
       return make_error(Code::usage, shown + ": the noun is missing",

@@ -20,7 +20,7 @@ std::string paragraph(std::string_view text, std::size_t columns, std::size_t in
   return out;
 }
 
-// Terms with their texts beside them.
+// Formats terms with their texts beside them.
 std::string list(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t columns,
                  std::size_t term_max = k_term_max) {
   std::size_t width = 0;

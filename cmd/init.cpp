@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what ssh knows to a first job that survives its host: `gridctl init`.
+// Implements `gridctl init`: from the hosts that ssh knows to a first job that survives the loss of its host.
 #include <atomic>
 #include <map>
 #include <set>
@@ -44,7 +44,7 @@ struct Looked {
   Result<control::Examined> found = make_error(Code::internal, "not asked");
 };
 
-// Asks hosts side by side; `told` hears of each as it answers, one at a time.
+// Asks hosts in parallel; `told` is called for each as it answers, one at a time.
 std::vector<Looked> look_at(Context& context, const std::vector<std::string>& names,
                             const std::vector<registry::Provider>& known, control::AgentNetwork& net,
                             const AskKeys& ask, const std::function<void(const Looked&)>& told) {
@@ -83,7 +83,7 @@ std::string line_of(const Looked& looked) {
 
 bool lacks_trust(const Looked& looked) { return !looked.found && looked.found.error().code == Code::host_key_mismatch; }
 
-// Hosts whose keys nobody knows are asked again, one after the other, with a person who compares the keys.
+// Hosts with unknown keys are asked again, one after another, with a person who compares the keys.
 std::vector<Looked> look_with_person(Context& context, const std::vector<std::string>& names,
                                      const std::vector<registry::Provider>& known, control::AgentNetwork& net) {
   const AskKeys ask = asker(context);
@@ -107,7 +107,7 @@ std::vector<std::string> not_yet(Context& context, const std::vector<std::string
   return fresh;
 }
 
-// Names that a person typed, of those that were offered; all of them for an empty line.
+// Returns the offered names that a person typed; all of them for an empty line.
 Result<std::set<std::string>> ask_which(Context& context, const std::vector<Looked>& looked) {
   std::set<std::string> offered;
   for (const Looked& one : looked)
@@ -146,7 +146,7 @@ Result<std::vector<HostName>> record(Context& context, registry::Registry& regis
   return recorded;
 }
 
-// A program of a few lines that counts and saves, and goes on from what it has saved.
+// A program of a few lines that counts and saves, and continues from what it has saved.
 constexpr const char* k_counter =
     "name: first\n"
     "run: |\n"
@@ -178,7 +178,7 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
   context.print_line("  gridctl daemon install     # also follow jobs after a reboot");
 }
 
-// REQUIRES: the names in `wanted` that are not in `looked` are registered already.
+// REQUIRES: the names in `wanted` that are not in `looked` are already registered.
 std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded, const std::vector<std::string>& wanted) {
   std::string list;
   for (const std::string& name : wanted)

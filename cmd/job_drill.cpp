@@ -37,7 +37,7 @@ constexpr Option k_options[] = {{"provider", 'p', "NAME", "use only these hosts"
                                 {"keep", 0, "", "keep the drill's checkpoints"}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
 
-// The job as it would be submitted, but under a name of its own and told that this is a drill.
+// Reads the job as it would be submitted, but under another name and with the note that this is a drill.
 Result<Submission> read_drill(Context& context, registry::Registry& registry, const Parsed& parsed,
                               std::vector<std::string> known_providers) {
   const std::string& what = parsed.positionals[0];
@@ -68,7 +68,7 @@ class Drill {
   Drill(Context& context, registry::Registry& registry, const JobId& id, bool exact_required)
       : context_(context), registry_(registry), id_(id), exact_required_(exact_required), log_(context.paths(), id) {}
 
-  // True when there is a verdict.
+  // Returns true when there is a verdict.
   Result<bool> tick(const registry::Job& job) {
     TRY(log_.read_new([this](AttemptNumber attempt, std::string_view bytes) {
       progress_[attempt].read(bytes);
@@ -111,7 +111,7 @@ class Drill {
       saved_since_ = now;
       to_first_checkpoint_ = now - runs_since_;
     }
-    // A count that has moved tells a beginning from a continuation.
+    // A count that has moved distinguishes a beginning from a continuation.
     if (!progress_[attempt.number].moves_or_is_mute() && now < *saved_since_ + k_look_before) return false;
     if (!would_do_steps_twice(job, attempt) && now < *saved_since_ + (exact_required_ ? k_look_after : k_look_before))
       return false;
@@ -126,7 +126,8 @@ class Drill {
     return false;
   }
 
-  // Steps that are done again after the kill show whether it continues exactly. Whoever prints none is not waited for.
+  // Steps that run again after the kill show whether it continues exactly. A program that prints none is not waited
+  // for.
   bool would_do_steps_twice(const registry::Job& job, const job::Attempt& attempt) {
     std::size_t steps = 0;
     for (const auto& [name, series] : numbers_[attempt.number].series()) steps = std::max(steps, series.size());
@@ -161,7 +162,7 @@ class Drill {
   }
 
   Result<void> look(AttemptNumber number, Epoch epoch) {
-    // Output lags behind: what it had printed by the kill may have come only now.
+    // Output lags behind: lines printed before the kill may have arrived only now.
     facts_.before = progress_[before_].ranges();
     facts_.after = progress_[number].ranges();
     if (!facts_.after.empty() && !took_) took_ = context_.clock.boot() - killed_at_;
@@ -191,7 +192,7 @@ class Drill {
     return true;
   }
 
-  // More of its output would not change what it shows.
+  // More of its output would not change the result.
   [[nodiscard]] bool knows_exactness() const {
     if (!exactness_ || numbers_.empty() || numbers_.rbegin()->second.series().empty()) return true;
     const job::ExactnessVerdict& verdict = exactness_->verdict;
@@ -199,7 +200,7 @@ class Drill {
     return verdict.complete && (clear || verdict.steps_after >= k_steps_after);
   }
 
-  // It has ended by itself.
+  // The job has ended on its own.
   Result<bool> conclude(const registry::Job& job) {
     TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry_.attempts(id_));
     const std::string how = job.machine.reason_text;
@@ -246,7 +247,7 @@ class Drill {
   std::uint64_t restored_bytes_ = 0;
 };
 
-// Ends the drill's job and waits until no host has anything of it.
+// Ends the drill's job and waits until no host has anything from it.
 Result<void> clean_up(Context& context, registry::Registry& registry, const JobId& id, bool keep) {
   TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
   TRY(control::ensure_daemon(context.state, true));

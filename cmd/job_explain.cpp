@@ -25,7 +25,7 @@ constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job
                                   {"Why does the job run on this host?", "gridctl job explain @last"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
-// For a job that nobody has looked at yet: the scheduler's present decision.
+// Returns the scheduler's present decision for a job that was not looked at yet.
 Result<std::vector<std::string>> prospects(registry::Registry& registry, const registry::Job& job,
                                            const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
@@ -35,7 +35,7 @@ Result<std::vector<std::string>> prospects(registry::Registry& registry, const r
   return lines;
 }
 
-// The interval is tuned anew while the job runs: the newest one counts, not the one that was assumed at the start.
+// The interval is tuned again while the job runs: the newest one counts, not the one assumed at the start.
 Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, std::vector<std::string>& lines) {
   TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, 0, 0));
   const auto newest = std::find_if(events.rbegin(), events.rend(), [](const registry::EventRecord& event) {
@@ -58,7 +58,7 @@ Result<sched::Outline> outline_of(registry::Registry& registry, const registry::
   return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
 }
 
-// Remotes where copies of its checkpoints must not be.
+// Adds remotes to which copies of its checkpoints must not go.
 Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, std::vector<std::string>& lines) {
   registry::CopyWanted wanted;
   wanted.constraints = spec.constraints;
@@ -70,7 +70,7 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
   return {};
 }
 
-// For a running gang: its library, and the network settings of its members.
+// Adds, for a running gang, its library and the network settings of its members.
 Result<void> add_backend(registry::Registry& registry, const registry::Job& job, std::vector<std::string>& lines) {
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !attempt->is_gang()) return {};

@@ -41,7 +41,7 @@ Result<Ports> parse_ports(const std::string& text) {
   return Ports{*local, *remote};
 }
 
-// One forward over all attempts of a job.
+// Runs one forward over all attempts of a job.
 class Forward {
  public:
   Forward(Context& context, registry::Registry& registry, JobId job, std::optional<std::uint64_t> rank, Ports ports)
@@ -63,7 +63,7 @@ class Forward {
   }
 
  private:
-  // The first connection is made before the port is printed: a job that cannot be reached is an error.
+  // The first connection is made before the port is printed, so that an unreachable job is an error.
   Result<void> connect_first() {
     TRY_ASSIGN(RunningMember member, running_member(registry_, job_, rank_, std::nullopt));
     TRY_ASSIGN(auto channel, enter(context_, loop_, member.provider, whom(member)));
@@ -108,7 +108,7 @@ class Forward {
     }
   }
 
-  // Each reason once until the job moves: a browser opens many connections.
+  // Reports each reason once until the job moves: a browser opens many connections.
   void tell(const Error& error) {
     if (told_.insert(error.message).second)
       context_.note("port " + std::to_string(ports_.remote) + ": " + error.message +

@@ -38,7 +38,7 @@ Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry
                     "gridctl job show " + id.value);
 }
 
-// Several processes that gridctl starts: their lines are labelled.
+// gridctl starts several processes, whose lines are labelled.
 bool has_ranks(const job::Spec& spec) {
   return spec.num_nodes > 1 || spec.gang.ranks_per_node > 1 || spec.launcher != job::Launcher::plain;
 }

@@ -140,7 +140,7 @@ Result<Wish> wish_of(const Context& context, const Parsed& parsed) {
   return wish;
 }
 
-// One listing: text for standard output, and a note for people.
+// Holds one listing: text for standard output, and a note for people.
 struct Listing {
   std::string text, note;
 };
@@ -170,7 +170,7 @@ Result<Listing> look(Context& context, registry::Registry& registry, const Wish&
                  older ? "older jobs are not shown; --all shows them" : ""};
 }
 
-// On a terminal the list is drawn anew in place; elsewhere it is printed again when it has changed.
+// On a terminal, the list is redrawn in place; elsewhere it is printed again when it has changed.
 Result<int> keep_looking(Context& context, registry::Registry& registry, const Wish& wish) {
   std::string shown;
   const auto again = [&]() -> Result<bool> {

@@ -27,7 +27,7 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Complet
 constexpr Option k_options[] = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
-// Where files of the job lie on a host, if they do.
+// Says where files of the job are on a host, if there are any.
 struct Results {
   HostName host;
   Epoch epoch;
@@ -52,7 +52,7 @@ std::optional<Results> source_of(const registry::Job& job, const std::optional<r
   return source;
 }
 
-// Brings what the host has; what comes of it is kept here, so that it can be pulled again.
+// Fetches what the host has; the result is kept here, so that it can be pulled again.
 Result<void> fetch(Context& context, registry::Registry& registry, const registry::Job& job, const Results& source,
                    std::optional<registry::Results>& known) {
   TRY_ASSIGN(const registry::Provider provider, registry.provider(source.host));
@@ -94,7 +94,7 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
                     hint);
 }
 
-// nullopt: there is nothing, and others may have something (`absent`).
+// Returns nullopt if there is nothing, while others may have files (`absent`).
 Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
                                             const registry::Job& job, bool absent) {
   TRY_ASSIGN(std::optional<registry::Results> known, registry.results(job.id));
@@ -115,8 +115,8 @@ Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry
   return std::optional(std::move(tree));
 }
 
-// The workers of a bag are jobs of their own, and each has left files on its host. Where two have left a file of one name,
-// it is that of the later worker.
+// The workers of a bag are separate jobs, and each has left files on its host. If two have left a file with the same
+// name, the later worker's counts.
 Result<store::Tree> with_workers(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
                                  const registry::Job& job, const store::Tree& own) {
   std::map<std::string, store::Entry> all;

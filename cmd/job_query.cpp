@@ -88,7 +88,7 @@ class Scanner {
     at_ += word.size();
     return true;
   }
-  // A word operator: an end of word must follow.
+  // Takes a word operator: an end of word must follow.
   bool take_word(std::string_view word) {
     skip();
     const std::string_view rest = text_.substr(at_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forgets ended jobs: `job rm` and `job prune`.
+// Implements `job rm` and `job prune`, which forget ended jobs.
 #include <algorithm>
 
 #include "base/bytes.hpp"

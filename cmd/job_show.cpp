@@ -33,7 +33,7 @@ constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"file", 0, "", "print the job file as it was submitted"}};
 
-// "4.20 USD of 50.00 USD, enough for 30.5h at 1.50 USD an hour"
+// Returns text such as "4.20 USD of 50.00 USD, enough for 30.5h at 1.50 USD an hour".
 std::string cost_text(const registry::Job& job, double price) {
   std::string text = ui::money(job.cost, false);
   if (!job.spec.budget_total) return text;
@@ -44,7 +44,8 @@ std::string cost_text(const registry::Job& job, double price) {
   return text;
 }
 
-// "done in 1h12m for 3.40 USD, as estimated when it was first placed; it took 1.1 of that time and 1.2 of that money"
+// Returns text such as "done in 1h12m for 3.40 USD, as estimated when it was first placed; it took 1.1 times as long
+// and cost 1.2 times as much".
 std::string expected_text(const registry::Job& job) {
   const job::Expected& expected = *job.machine.expected;
   std::string text = "done in " + format_duration(std::chrono::seconds{std::llround(expected.seconds)});
@@ -57,7 +58,7 @@ std::string expected_text(const registry::Job& job) {
   return text;
 }
 
-// "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob"
+// Returns text such as "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob".
 std::string twin_text(const registry::JobRow& twin) {
   return twin.name + " (" + twin.id.value + ") " + std::string(job::state_name(twin.state)) +
          (twin.provider.value.empty() ? "" : " on " + twin.provider.value);
@@ -141,7 +142,7 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
   return deadline_view(registry, job, hosts, now);
 }
 
-// USD an hour of a job and its twins; the workers of a bag share the price of a host.
+// Returns the USD per hour of a job and its twins; the workers of a bag share the price of a host.
 Result<double> price_of_all(registry::Registry& registry, const registry::Job& job, const std::vector<registry::JobRow>& twins) {
   std::map<std::string, double> prices;
   const auto add = [&](const registry::Job& one) {

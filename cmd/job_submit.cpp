@@ -101,7 +101,7 @@ config::Overrides overrides_of(const Parsed& parsed) {
   return overrides;
 }
 
-// `sbatch run.sh ARG…`: words after -- are what a batch script finds in its parameters.
+// Handles `sbatch run.sh ARG…`: words after -- are the parameters of a batch script.
 Result<config::ParsedJob> with_arguments(config::ParsedJob job, const Parsed& parsed) {
   if (!parsed.has_command) return job;
   if (job.spec.run.find("\n#SBATCH") == std::string::npos)
@@ -151,7 +151,7 @@ Result<void> apply_outputs(const Parsed& parsed, job::Spec& spec) {
   return {};
 }
 
-// Job files come from anywhere; what they run, they run on hosts.
+// Job files come from anywhere; their commands run on hosts, not here.
 Result<void> check_notify(const Context& context, const std::vector<job::Notify>& rules) {
   if (std::ranges::all_of(rules, [](const job::Notify& rule) { return rule.command.empty(); })) return {};
   TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
@@ -160,7 +160,7 @@ Result<void> check_notify(const Context& context, const std::vector<job::Notify>
                     "gridctl config set notify.job_commands yes, or gridctl config set notify.command CMD");
 }
 
-// The facts that are known before anything starts.
+// Holds the facts that are known before anything starts.
 struct SubmitPreview {
   sched::Decision decision;                 // of one member, when the job is a gang
   std::optional<sched::GangDecision> gang;  // of all of them
@@ -198,7 +198,7 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
-// Measures unmeasured links, and again the rates that speak against the job: a busy host may have lowered them.
+// Measures unmeasured links, and again the rates that count against the job: a busy host may have lowered them.
 Result<void> measure_links(Context& context, registry::Registry& known, const job::Spec& spec,
                            const std::vector<sched::HostFacts>& hosts, SubmitPreview& prospect) {
   for (const bool again : {false, true}) {
@@ -247,7 +247,7 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
   return json.raw("sent", sent_json(sent)).text();
 }
 
-// Why it is not accepted: the same for a trial and in earnest.
+// Returns why it is not accepted: the same for a dry run and a real one.
 Result<void> check_submittable(registry::Registry& registry, const job::Spec& spec, const SubmitPreview& prospect) {
   if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
   TRY(check_supported(registry, spec));
@@ -300,7 +300,7 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
   return outcome_of(*job);
 }
 
-// A job asks for more copies than there are remotes where they may be: it runs, and is copied when there are.
+// If a job asks for more copies than there are suitable remotes, it runs, and is copied when there are enough.
 Result<void> warn_of_copies(Context& context, registry::Registry& registry, const job::Spec& spec) {
   registry::CopyWanted wanted;
   wanted.copies = spec.checkpoint.copies;
@@ -324,7 +324,7 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
   return {};
 }
 
-// Once for each state directory, where there is somebody to read it.
+// Offers it once for each state directory, if a person can read it.
 void offer_service(Context& context) {
   const os::Path offered = context.paths().root / "service-offered";
   if (!context.terminal_err || os::exists(offered) || !control::has_systemd() || control::is_installed(context.state))

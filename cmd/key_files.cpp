@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's key to a file and back: `key export` and `key import`.
+// Implements `key export` and `key import`: the store's key to a file and back.
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"

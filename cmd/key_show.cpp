@@ -12,7 +12,7 @@ namespace key_show {
 namespace {
 constexpr Example k_examples[] = {{"Check the key and whether it matches the store", "gridctl key show"}};
 
-// The key's record in the store of this state directory.
+// Holds what the store of this state directory says about its key.
 struct StoreSays {
   std::string_view word, text;
 };

@@ -46,7 +46,7 @@ bool matches(std::string_view id, std::size_t bytes_max, std::string_view first,
          id.find_first_not_of(rest) == std::string_view::npos;
 }
 
-// Whether it stands in JSON as it is.
+// Returns whether the text can appear in JSON without escapes.
 bool needs_no_escape(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
 }
@@ -54,7 +54,7 @@ bool needs_no_escape(std::string_view text) {
 constexpr std::size_t k_spare_max = 1024;           // values
 thread_local std::vector<record::Value> t_spare{};  // memory for the next document
 
-// Takes what the parser finds (a handler of RapidJSON). A later member of the same name is the one that is found.
+// Builds values from the parser's events (a handler of RapidJSON). A later member with the same name wins.
 class Builder {
  public:
   Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max), values_(std::exchange(t_spare, {})) {
@@ -68,7 +68,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
   bool Null() { return add(Kind::null); }
   bool Bool(bool value) { return add(Kind::boolean, value ? 1 : 0); }
-  // As text: the parser's own arithmetic overflows on numbers that a host may have made for it.
+  // Numbers are kept as text: the parser's own arithmetic overflows on numbers that a host may have crafted.
   bool RawNumber(const char* text, unsigned size, bool) {
     const std::string_view number(text, size);
     if (number.find_first_of(".eE") == std::string_view::npos) {

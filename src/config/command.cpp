@@ -12,7 +12,7 @@ std::string stem_of(std::string_view word) {
   return std::string(word.substr(0, word.find_last_of('.')));
 }
 
-// "python -u train.py" is called train: what an interpreter runs says more than the interpreter.
+// "python -u train.py" gets the name train: an interpreter's script says more than the interpreter.
 std::string name_of(const std::vector<std::string>& argv) {
   static constexpr std::string_view k_runners[] = {"python", "python3", "bash", "sh", "torchrun", "env", "nohup"};
   std::string name = stem_of(argv[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A docker-compose file with one service as the job file that means the same. Each key is served, ignored with a
+// Reads a docker-compose file with one service as the equivalent job file. Each key is supported, ignored with a
 // warning that says why, or refused with what to write instead.
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace gridctl::config {
 
 namespace {
-// Programs that well-known images begin with: an image's own entrypoint is not run.
+// Lists the programs of well-known images: an image's own entrypoint is not run.
 struct Entry {
   std::string_view image, program;
 };
@@ -76,7 +76,7 @@ void add(Node& map, std::string key, Node value) {
   map.items.push_back(std::move(value));
 }
 
-// Words of a list are quoted for the shell; a text is the shell's own.
+// Quotes the words of a list for the shell; a text is left to the shell.
 std::string command_of(const Node& node) {
   if (node.kind != Node::Kind::list) return std::string(trim(node.text));
   std::vector<std::string> words;
@@ -84,7 +84,7 @@ std::string command_of(const Node& node) {
   return join(words, " ");
 }
 
-// "8000:8000", "127.0.0.1:80:8000/tcp", "8000": the port within.
+// Returns the inner port of "8000:8000", "127.0.0.1:80:8000/tcp" or "8000".
 std::optional<int> inner_port(const Node& node) {
   std::string text =
       node.kind == Node::Kind::map && node.find("target") != nullptr ? node.find("target")->text : node.text;
@@ -94,7 +94,7 @@ std::optional<int> inner_port(const Node& node) {
   return port && *port > 0 && *port < 65536 ? port : std::nullopt;
 }
 
-// The path of a URL of this machine in the command of a health check; empty: there is none.
+// Returns the path of a local URL in the command of a health check; empty: there is none.
 std::string health_path(std::string_view command) {
   for (const std::string_view host : {"://localhost", "://127.0.0.1", "://0.0.0.0"}) {
     const std::size_t at = command.find(host);
@@ -107,7 +107,8 @@ std::string health_path(std::string_view command) {
   return "";
 }
 
-// The shell text of a health check: ["CMD", "redis-cli", "ping"], ["CMD-SHELL", "test -e ready"], or text; empty: none.
+// Returns the shell text of a health check: ["CMD", "redis-cli", "ping"], ["CMD-SHELL", "test -e ready"], or text;
+// empty: none.
 std::string check_command(const Node& test) {
   if (test.kind != Node::Kind::list) return command_of(test);
   if (test.items.empty() || test.items[0].text == "NONE") return "";
@@ -193,8 +194,8 @@ class Compose {
     return {};
   }
 
-  // `${NAME}` and `${NAME:-DEFAULT}` by this machine's environment, as compose has it. What is not set there stays: the
-  // replica's shell may know it.
+  // Expands `${NAME}` and `${NAME:-DEFAULT}` from this machine's environment, as compose does. Names that are not set
+  // here stay: the replica's shell may know them.
   [[nodiscard]] std::string filled(std::string_view text) const {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -218,7 +219,7 @@ class Compose {
     return out;
   }
 
-  // A value that is one variable of this machine's environment is a secret: most are tokens.
+  // A value that is exactly one variable of this machine's environment is treated as a secret: most are tokens.
   void read_variable(const std::string& name, const std::string& value, bool has_value, Position at, Node& envs,
                      Node& secrets) {
     const bool is_reference = value.starts_with("${") && value.ends_with("}") && value.find(":-") == std::string::npos;
@@ -313,7 +314,7 @@ class Compose {
     return {};
   }
 
-  // Compose says 16G or 16gb for GiB.
+  // Compose writes 16G or 16gb for GiB.
   static std::string with_unit(std::string_view key, const std::string& text) {
     if (key != std::string_view("memory")) return text;
     const std::string number = text.substr(0, text.find_first_not_of("0123456789."));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A submit file of HTCondor as the job file that means the same: its `queue` makes a bag. Each command is served, ignored
-// with a warning that says why, or refused with what to write instead. Any other name is a macro, as condor has it.
+// Reads an HTCondor submit file as the equivalent job file: its `queue` makes a bag. Each command is supported, ignored
+// with a warning that says why, or refused with what to write instead. Any other name is a macro, as in condor.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -64,8 +64,8 @@ std::vector<std::string> words_of(std::string_view text, std::string_view separa
   }
 }
 
-// Words of `arguments` and `environment`: blanks part them; in the form with quotes around all, '…' keeps blanks, and a
-// quote that is doubled stands for itself.
+// Splits `arguments` and `environment` into words at blanks; in the quoted form, '…' keeps blanks, and a doubled quote
+// stands for itself.
 std::vector<std::string> condor_words(std::string_view text) {
   text = trim(text);
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return words_of(text, " \t");
@@ -89,7 +89,7 @@ std::vector<std::string> condor_words(std::string_view text) {
   return words;
 }
 
-// For a shell: what is marked it fills in, all else is as it stands.
+// Quotes a word for a shell, which fills in only the marked parts.
 std::string shell_word(std::string_view word) {
   if (word.find(k_value_begin) == std::string_view::npos) return shell_quote(word);
   std::string text = "\"";
@@ -169,7 +169,7 @@ class Condor {
     return {};
   }
 
-  // [COUNT] [NAMES] (in | from | matching) ITEMS
+  // Syntax: [COUNT] [NAMES] (in | from | matching) ITEMS
   Result<void> read_queue(std::string rest, std::size_t& line) {
     const auto no = [&](const std::string& what) { return error_at(source_.file, queue_at_, "queue: " + what); };
     std::vector<std::string> words = words_of(rest.substr(0, rest.find('(')), ", \t");
@@ -223,7 +223,7 @@ class Condor {
     return {};
   }
 
-  // Macros by their text, and what differs from task to task by what a shell knows.
+  // Replaces macros by their text, and values that differ from task to task by shell variables.
   std::string expand(std::string_view text, int depth = 0) {
     std::string out;
     while (!text.empty()) {
@@ -263,7 +263,7 @@ class Condor {
     return found == macros_.end() ? queue_at_ : found->second.at;
   }
 
-  // The last name takes the rest of the item, as condor and `read` have it.
+  // The last name takes the rest of the item, as in condor and `read`.
   Result<void> put_command() {
     const std::string program = value("executable");
     if (program.empty()) return error_at(source_.file, queue_at_, "'executable' is missing");
@@ -336,7 +336,7 @@ class Condor {
 
 }  // namespace
 
-// A submit file has a line of `queue`, and one that sets `executable`.
+// Returns true if the file has a line with `queue`, and one that sets `executable`.
 bool is_condor(std::string_view text) {
   bool queue = false, executable = false;
   for (const std::string& line : split_lines(text)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of jobs on several hosts: num_nodes, spares, ranks_per_node.
+// Reads keys of jobs on several hosts: num_nodes, spares, ranks_per_node.
 #include "config/job_parts.hpp"
 
 namespace gridctl::config {
 
 namespace {
-// "4", or "2..4": it shrinks to two and grows back.
+// Reads "4", or "2..4": the job shrinks to two hosts and grows back.
 Result<void> read_nodes(const Fields& root, job::Spec& spec) {
   const Node* value = root.find("num_nodes");
   if (value == nullptr) return {};

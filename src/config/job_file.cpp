@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t k_variables_max = 900;          // envs and secrets, each; the agent takes 1024 with our own
 constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
 
-// Keys of SkyPilot that ask for something this version does not do.
+// Lists keys of SkyPilot for things that this version does not support.
 struct Unsupported {
   std::string_view key, why;
 };
@@ -63,7 +63,7 @@ Result<const Node*> mapping(const Fields& root, std::string_view key) {
   return value;
 }
 
-// --env and --secret: "K=V", or "K" for the value in this environment.
+// Parses --env and --secret: "K=V", or "K" for the value in this environment.
 Result<std::pair<std::string, std::string>> assignment(std::string_view option, std::string_view text,
                                                        const Context& context) {
   const std::size_t equals = text.find('=');
@@ -163,7 +163,7 @@ Result<void> read_image(const Fields& root, const Context& context, const std::s
                   std::string("key '") + (ours ? "image" : "resources.image_id") + "': " + set.error().message);
 }
 
-// SkyPilot's workdir: {url, ref}. The host clones it, before `setup`.
+// Reads SkyPilot's workdir: {url, ref}. The host clones it, before `setup`.
 Result<void> read_git_workdir(const Fields& root, const Node& node, job::Spec& spec) {
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workdir", {"url", "ref"}));
   std::string url, ref;
@@ -215,7 +215,7 @@ Result<void> read_owner(const Fields& root, std::string& into) {
   return root.expected("owner", "at most 63 lower-case letters, digits and inner '-'");
 }
 
-// `read` is told how each of them went.
+// `read` gets the result of each of them.
 void read_policies(const Fields& root, job::Spec& spec, const std::function<void(Result<void>)>& read) {
   SourceFile& source = root.source();
   if (const Node* value = root.find("checkpoint")) read(read_checkpoint(source, *value, spec.envs, spec.checkpoint));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `notify`: whom to notify about the job. One rule, or a list of them.
+// Reads `notify`: whom to notify about the job. One rule, or a list of them.
 #include "config/job_parts.hpp"
 #include "job/notify.hpp"
 

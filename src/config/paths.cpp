@@ -32,7 +32,7 @@ bool is_archive_path(std::string_view text) {
   return path || suffix;
 }
 
-// Where a mount may appear in the job.
+// Checks where a mount may appear in the job.
 std::string target_problem(std::string_view target) {
   std::string_view plain = target;
   while (plain.size() > 1 && plain.ends_with('/')) plain.remove_suffix(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch script of Slurm as the job file that means the same: `#SBATCH --array` makes a bag. Each option is served,
+// Reads a Slurm batch script as the equivalent job file: `#SBATCH --array` makes a bag. Each option is supported,
 // ignored with a warning that says why, or refused with what to write instead.
 #include <algorithm>
 #include <map>
@@ -76,12 +76,12 @@ struct SbatchAlias {
 };
 constexpr SbatchAlias k_sbatch_aliases[] = {{"tasks", "ntasks"}, {"tasks-per-node", "ntasks-per-node"}, {"workdir", "chdir"}};
 
-// For a script that loads modules: hosts may have all that it needs without any.
+// For a script that loads modules: hosts may have everything it needs without any.
 constexpr std::string_view k_module = R"(command -v module > /dev/null || module() {
   echo "gridctl: this host has no environment modules: module $*" >&2
 }
 )";
-// The program `srun` starts one process, which is what this does; its own options say nothing more.
+// The program `srun` starts one process, as this function does; its own options add nothing.
 constexpr std::string_view k_srun = R"(srun() {
   while case "$1" in -*) ;; *) false ;; esac; do
     case "$1" in
@@ -99,7 +99,7 @@ struct Given {
   Position at;
 };
 
-// "1-02:30:00", "02:30:00", "30:00", "90" (minutes), "2-12" (days and hours), as seconds.
+// Parses "1-02:30:00", "02:30:00", "30:00", "90" (minutes), "2-12" (days and hours) into seconds.
 std::optional<std::int64_t> seconds_of(std::string_view text) {
   const std::size_t dash = text.find('-');
   const bool has_days = dash != std::string_view::npos;
@@ -112,7 +112,8 @@ std::optional<std::int64_t> seconds_of(std::string_view text) {
     parts.push_back(number);
   }
   if (parts.empty() || parts.size() > 3 || days < 0 || days > 100'000) return std::nullopt;
-  // With days, the first number counts hours; without, a single one counts minutes, and two are minutes and seconds.
+  // With days, the first number counts hours; without days, a single one counts minutes, and two are minutes and
+  // seconds.
   static constexpr std::int64_t k_units[] = {3600, 60, 1};
   std::size_t unit = has_days || parts.size() == 3 ? 0 : 1;
   std::int64_t seconds = days * 86'400;
@@ -165,7 +166,7 @@ class Sbatch {
                                               "': gridctl job submit --array LIST -- " + source_.file);
   }
 
-  // More processes than one are more processors for the script, as long as nothing in it asks Slurm to start them.
+  // Several processes mean more processors for the script, as long as nothing in it asks Slurm to start them.
   Result<void> check_processes() {
     for (const char* name : {"nodes", "ntasks", "ntasks-per-node"}) {
       const Given* given = find(name);
@@ -180,7 +181,7 @@ class Sbatch {
     return {};
   }
 
-  // As sbatch does: options stand before the first command.
+  // Like sbatch, reads options only before the first command.
   Result<void> read() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string line(trim(lines_[i]));
@@ -240,7 +241,7 @@ class Sbatch {
     return {};
   }
 
-  // Slurm counts in MiB where there is no unit.
+  // Slurm counts in MiB if there is no unit.
   Result<void> put_amounts(Node& resources) {
     const Given* cpus = find("cpus-per-task");
     int each = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `service`: replicas behind one address, in gridctl's words and in SkyServe's.
+// Reads `service`: replicas behind one address, in gridctl's words and in SkyServe's.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ constexpr std::size_t k_command_max = 4096;  // bytes of a probe's command
 constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy reads lines of 2,048
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
-// Keys that mean something else than this gateway does, and what to do instead.
+// Lists keys with another meaning than in this gateway, and what to do instead.
 struct RefusedKey {
   std::string_view key, instead;
 };
@@ -61,7 +61,7 @@ bool is_one_line(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 127; });
 }
 
-// `headers` and `post_data`, which is sent as it is when it is a text, and as JSON when it is a mapping.
+// Reads `headers` and `post_data`, which is sent unchanged if it is a text, and as JSON if it is a mapping.
 Result<void> read_probe_request(const Fields& fields, const std::map<std::string, std::string>& envs, job::Service& into) {
   if (const Node* headers = fields.find("headers")) {
     if (headers->kind != Node::Kind::map) return fields.expected("headers", "a mapping such as {Authorization: Bearer KEY}");
@@ -91,7 +91,7 @@ Result<void> read_probe_request(const Fields& fields, const std::map<std::string
   return {};
 }
 
-// A path alone, or a mapping.
+// Reads a path alone, or a mapping.
 Result<void> read_probe(const Fields& service, std::string_view key, const std::map<std::string, std::string>& envs, job::Service& into) {
   const Node* node = service.find(key);
   if (node == nullptr) return {};
@@ -119,7 +119,7 @@ Result<void> read_probe(const Fields& service, std::string_view key, const std::
 
 constexpr double k_usual_concurrency = 8;
 
-// A number, or a range such as 1..6.
+// Reads a number, or a range such as 1..6.
 Result<void> read_replicas(const Fields& service, job::Service& into, int& twins) {
   const Node* node = service.find("replicas");
   const std::size_t dots = node == nullptr ? std::string::npos : node->text.find("..");
@@ -155,7 +155,7 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
   return {};
 }
 
-// The number of replicas follows this when it is a range.
+// Reads what the number of replicas follows if it is a range.
 Result<void> read_scale(const Fields& service, job::Service& into) {
   into.scale_concurrency = into.replicas_min > 0 && into.scale_rate == 0 ? k_usual_concurrency : 0;
   const Node* scale = service.find("scale");
@@ -175,7 +175,7 @@ Result<void> read_scale(const Fields& service, job::Service& into) {
   return fields.duration("down_after", 1s, 24h, into.down_after);
 }
 
-// `port` here, else the one port of `ports` or of `resources.ports`.
+// Reads `port` here, otherwise the one port of `ports` or of `resources.ports`.
 Result<void> read_port(const Fields& service, const job::Spec& spec, job::Service& into) {
   int port = 0;
   TRY(service.integer(service.find("ports") != nullptr ? "ports" : "port", 1, 65535, port));
@@ -214,7 +214,7 @@ Result<void> read_affinity(const Fields& service, job::Affinity& into) {
   return {};
 }
 
-// Keys of other parts of the file that mean nothing, or something else, beside `service`.
+// Checks keys of other parts of the file that have no meaning, or another one, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
     return root.error("num_nodes", "each replica of a service runs on one host; set their number with 'service.replicas'");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tasks` and `finally`: the job is a bag of tasks, by their number, by a file of items, or by a matrix of values.
+// Reads `tasks` and `finally`: the job is a bag of tasks, by their number, by a file of items, or by a matrix of
+// values.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int k_chunk_max = 100'000;
 constexpr std::uint64_t k_items_file_max = 1ull << 30;
 constexpr Duration k_task_timeout_max = 24h * 365;
 
-// Paths that match, sorted, as they were written: relative where the pattern is.
+// Adds matching paths, sorted, as they were written: relative if the pattern is.
 Result<void> expand_glob(const std::string& base, const std::string& done, std::string_view rest,
                          std::vector<std::string>& found) {
   const std::size_t slash = rest.find('/');
@@ -40,8 +41,8 @@ Result<void> expand_glob(const std::string& base, const std::string& done, std::
   return {};
 }
 
-// Tells whether the text has only whole characters of UTF-8, none of them a surrogate or longer than it has to be. Items
-// travel as JSON, and a host refuses a request that holds anything else, again and again.
+// Returns whether the text contains only complete UTF-8 characters, none of them a surrogate or longer than necessary.
+// Items travel as JSON, and a host would refuse a request with anything else, again and again.
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at++]);
@@ -57,7 +58,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// "0..9" or one value.
+// Reads "0..9" or one value.
 Result<std::vector<std::string>> values_of(const Node& node) {
   std::vector<std::string> out;
   for (const Node& one : items_of(node)) {
@@ -136,7 +137,7 @@ Result<Items> read_items(const Fields& fields, const Context& context) {
   return Items{job::ItemForm::none, {}, static_cast<std::uint64_t>(count)};
 }
 
-// SkyPilot tells each of several jobs its rank among them.
+// SkyPilot gives each of several jobs its rank among them.
 Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
   int count = 1;
   TRY(root.integer("num_jobs", 1, job::k_tasks_max, count));
@@ -146,7 +147,7 @@ Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
   return items;
 }
 
-// `retry: {memory: x2, disk: x1.5}`
+// Reads `retry: {memory: x2, disk: x1.5}`.
 Result<void> read_raise(const Fields& tasks, const job::Resources& resources, job::Tasks& into) {
   const Node* node = tasks.find("retry");
   if (node == nullptr) return {};
@@ -158,7 +159,7 @@ Result<void> read_raise(const Fields& tasks, const job::Resources& resources, jo
   return {};
 }
 
-// `mode: stream` and what goes with it.
+// Reads `mode: stream` and its keys.
 Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
   bool stream = false;
   TRY(fields.choice("mode", "tasks", "stream", stream));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t k_kexinit = 20;
 
-// Start of the banner line, or npos.
+// Returns the start of the banner line, or npos.
 std::size_t banner_start(std::string_view bytes) {
   if (bytes.starts_with("SSH-")) return 0;
   const std::size_t at = bytes.find("\nSSH-");
@@ -63,7 +63,7 @@ std::optional<KexOffer> parse_kex_offer(std::string_view first_bytes) {
     if (!list) return std::nullopt;
     lists.push_back(split(*list, ','));
   }
-  // kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client
+  // Order: kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client.
   return KexOffer{lists[0], lists[1], lists[2], lists[4]};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pins: our own known_hosts file. One line per key, "NAME TYPE BLOB", as `ssh` reads it too.
+// Stores pins in our own known_hosts file. One line per key, "NAME TYPE BLOB", which `ssh` also reads.
 #include <algorithm>
 
 #include "base/text.hpp"

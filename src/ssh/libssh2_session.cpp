@@ -17,10 +17,10 @@
 
 namespace gridctl::ssh {
 
-// Memory limits and the first bytes of the server, kept to say what went wrong.
+// Holds memory limits and the first bytes of the server, kept to explain errors.
 struct Session::Hooks {
-  // Stands before each piece of memory that libssh2 asked for. Kept in a list, because libssh2 1.10 forgets some (the
-  // public key at each login with an Ed25519 file): what is left when the session ends is freed by us.
+  // Precedes each piece of memory that libssh2 requests. Kept in a list, because libssh2 1.10 forgets some (the public
+  // key at each login with an Ed25519 file): we free the rest when the session ends.
   struct alignas(std::max_align_t) Block {
     std::size_t size = 0;
     Block *previous = nullptr, *next = nullptr;
@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::size_t k_first_bytes_max = 16 * 1024;  // banner and the server's KEXINIT
 constexpr std::size_t k_noise_max = 8 * 1024;         // lines before the banner that RFC 4253 allows
-// libssh2 1.10 allocates what an `exit-signal` message claims before it checks it (up to 4 GiB). Its queue holds at
-// most one window of 2 MiB, in packets that may be tiny.
+// libssh2 1.10 allocates what an `exit-signal` message claims before checking it (up to 4 GiB). Its queue holds at most
+// one window of 2 MiB, in packets that may be tiny.
 constexpr std::size_t k_allocation_max = 1u << 20;
 constexpr std::size_t k_allocated_max = 64u << 20;
 
@@ -174,7 +174,7 @@ Result<void> Session::shake_hands(const Target& target, std::span<const std::str
   TRY(prefer(key_types));
   const BootTime silent_until = std::min(deadline, clock_->boot() + target.connect_timeout);
   TRY_ASSIGN(long rc, drive([this] { return libssh2_session_handshake(session_, fd_.get()); }, silent_until));
-  // A server that speaks may take the whole time; one that is silent only the connect timeout.
+  // A server that has begun to answer may use the complete time; a silent one only the connect timeout.
   if (rc == LIBSSH2_ERROR_TIMEOUT && !banner_of(hooks_->first_bytes).empty()) {
     TRY_ASSIGN(rc, drive([this] { return libssh2_session_handshake(session_, fd_.get()); }, deadline));
   }
@@ -185,7 +185,7 @@ Result<void> Session::shake_hands(const Target& target, std::span<const std::str
 bool Session::lacks(std::span<const std::string> key_types) const {
   const auto offer = parse_kex_offer(hooks_->first_bytes);
   if (!offer || offer->offers_any(key_types)) return false;
-  // A server may show a certificate of the very key that is pinned: only the ssh program can tell.
+  // A server may show a certificate of the very key that is pinned: only the ssh program can check that.
   return std::ranges::none_of(offer->host_keys,
                               [](const std::string& type) { return type.find("-cert-") != std::string::npos; });
 }

@@ -84,7 +84,7 @@ class SealedChannel final : public Channel {
     return {};
   }
 
-  // False: nothing has come.
+  // Returns false if nothing has arrived.
   Result<bool> pull() {
     TRY_ASSIGN(const std::optional<std::size_t> got, carrier_->read(piece_));
     if (!got) return false;

@@ -23,7 +23,7 @@ static_assert(wire::k_remote_read_max == store::k_object_read_max);
 static_assert(wire::k_remote_object_max == store::k_object_max);
 static_assert(wire::k_remote_name_max == store::k_object_name_max);
 
-// A connection that knows whether it can still be used.
+// Represents a connection that knows whether it can still be used.
 class Session final : public wire::Link {
  public:
   Session(std::unique_ptr<wire::Link> link, const os::Clock& clock) : link_(std::move(link)), with{*this, clock} {}
@@ -32,7 +32,7 @@ class Session final : public wire::Link {
   Result<wire::Frame> receive(BootTime deadline) override { return note(link_->receive(deadline)); }
   [[nodiscard]] bool is_broken() const { return broken_; }
 
-  // Sends the request; its stream.
+  // Sends the request; returns its stream.
   Result<std::uint32_t> begin(const RemoteRequest& request) {
     const std::uint32_t stream = next_stream_++;
     TRY(with.send(FrameKind::request, stream, wire::encode(request)));
@@ -59,7 +59,7 @@ class Session final : public wire::Link {
   Conversation with;
 };
 
-// The host's list of objects, taken line by line: names of objects, each once, in order, none unasked.
+// Reads the host's list of objects line by line: names of objects, each once, in order, only requested ones.
 class Lines {
  public:
   explicit Lines(std::string_view prefix) : prefix_(prefix) {}
@@ -162,7 +162,7 @@ class HostRemote final : public store::Backend {
                  return send(session, request(RemoteDeed::put_new, name, content.size()), give, {}, ours);
                }));
     if (stored || tries == 1) return stored;
-    // The answer to the first try was lost: what lies there may be from it.
+    // The answer to the first try was lost: the object there may come from it.
     TRY_ASSIGN(const Bytes there, read(name, 0, store::k_object_read_max));
     return std::equal(there.begin(), there.end(), content.begin(), content.end());
   }
@@ -183,8 +183,8 @@ class HostRemote final : public store::Backend {
     return {deed, folder_.path, folder_.marked, std::string(name), offset, bytes};
   }
 
-  // Over the connection that there is, or another one. What the host answers is the end of it; a connection that broke
-  // is replaced, once. `allowed`: a code that may mean something to the caller.
+  // Runs work over the present connection, or over a new one. The host's answer is final; a broken connection is
+  // replaced once. `allowed`: a code that may have a meaning for the caller.
   template <class Work>
   auto tried(Work work, Code allowed = Code::io) -> decltype(work(std::declval<Session&>())) {
     for (int left = k_tries;;) {
@@ -213,7 +213,7 @@ class HostRemote final : public store::Backend {
     return {};
   }
 
-  // A host may say what it likes: that a checkpoint is damaged here, for instance. Only what a remote can know counts.
+  // A host may claim anything: that a checkpoint is damaged here, for instance. Only what a remote can know counts.
   [[nodiscard]] Error as_of_remote(Error error, Code allowed) const {
     constexpr Code k_known[] = {Code::no_space, Code::host_unreachable, Code::timed_out,
                                 Code::refused,  Code::unsupported,      Code::protocol_violation};

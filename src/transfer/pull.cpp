@@ -26,7 +26,7 @@ std::vector<Digest> digests_of(const std::vector<Chunk>& chunks) {
 }
 
 // Equal bytes have one length: a manifest that gives a chunk two, or another one than the chunk has here, describes
-// files that nobody can make.
+// files that cannot exist.
 Result<void> check_lengths(const store::Tree& tree) {
   std::unordered_map<Digest, std::uint32_t> lengths;
   for (const store::Entry& entry : tree.entries)
@@ -36,7 +36,7 @@ Result<void> check_lengths(const store::Tree& tree) {
   return {};
 }
 
-// Where chunks go, for all connections of a pull.
+// Receives chunks for all connections of a pull.
 class Sink {
  public:
   Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier, const PullGuard& guard)
@@ -73,7 +73,7 @@ class Sink {
     return into_.seal();
   }
 
-  // Before the first chunk is asked for.
+  // Called before the first chunk is requested.
   Result<void> make_room(const std::vector<Chunk>& asked) {
     std::uint64_t bytes = 0;
     for (const Chunk& chunk : asked) bytes += chunk.size;
@@ -92,7 +92,7 @@ class Sink {
   }
 
  private:
-  // Returns the chunks that are missing here. Chunks that are here must be as long as the manifest says.
+  // Returns the chunks that are missing here. Chunks that are here must have the length in the manifest.
   Result<std::vector<Chunk>> missing(const std::vector<Chunk>& wanted) {
     const std::vector<Digest> digests = digests_of(wanted);
     TRY_ASSIGN(const auto indices, into_.missing(digests));
@@ -115,7 +115,7 @@ class Sink {
   std::atomic<std::uint64_t> unsealed_{0}, to_come_{0};
 };
 
-// One connection: asks for the next chunks while those before them come.
+// Represents one connection: requests the next chunks while earlier ones arrive.
 class Fetcher {
  public:
   Fetcher(Conversation with, const wire::CheckpointRef& checkpoint, ParallelTransfer& haul, Sink& sink)
@@ -207,7 +207,7 @@ Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& ch
   Sink sink(into, earlier == nullptr ? std::unordered_map<Digest, Digest>{} : store::earlier_chunks(tree, *earlier),
             guard);
   if (const auto fetched = fetch_chunks(route, checkpoint, wanted, sink, clock, progress, stats); !fetched) {
-    // After a broken link what came is kept for the next attempt; of who lies nothing more is.
+    // After a broken link, the received chunks are kept for the next attempt; from a host that lies, nothing more is.
     const Code code = fetched.error().code;
     if (code != Code::protocol_violation && code != Code::checkpoint_damaged && code != Code::no_space)
       static_cast<void>(into.seal());

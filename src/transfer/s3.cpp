@@ -22,7 +22,7 @@ constexpr std::size_t k_pages_max = 2 * store::k_objects_max / 1000;  // servers
 constexpr std::size_t k_small_max = 8u << 20;                         // bytes of what put_new puts
 constexpr std::string_view k_writer = "x-amz-meta-gridctl-writer";
 
-// A-Z a-z 0-9 . _ -, in parts that do not begin with a dot.
+// Accepts A-Z a-z 0-9 . _ -, in parts that do not begin with a dot.
 bool is_object_name(std::string_view name) {
   if (name.empty() || name.size() > store::k_object_name_max) return false;
   bool begins = true;
@@ -109,7 +109,7 @@ class S3 : public store::Backend {
       TRY_ASSIGN(S3Page page, page_of(whole, token));
       for (Object& object : page.objects) {
         object.name.erase(0, skipped);
-        // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can ask for.
+        // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can request.
         if (is_object_name(object.name)) found.push_back(std::move(object));
       }
       if (found.size() > store::k_objects_max || tokens.size() > k_pages_max)
@@ -170,7 +170,7 @@ class S3 : public store::Backend {
     return {};
   }
 
-  // The remote's own word is enough for leaving something as it is: whoever reads, verifies.
+  // The remote's own statement is enough to leave an object as it is: every reader verifies.
   Result<bool> is_there(std::string_view name, std::uint64_t size) {
     TRY_ASSIGN(const S3Outcome outcome, ask(call_for("HEAD", name)));
     return outcome.answer.status == 200 && outcome.answer.header("content-length") == std::to_string(size);

@@ -16,7 +16,7 @@ constexpr std::size_t k_key_max = 1024;                      // bytes, S3's own 
 
 Error odd(const std::string& what) { return make_error(Code::protocol_violation, "the answer is invalid: " + what); }
 
-// One line that may stand in a message.
+// Returns one line that is safe in a message.
 std::string harmless(std::string_view text, std::size_t bytes_max) {
   std::string out = sanitize(trim(text.substr(0, bytes_max)));
   std::ranges::replace(out, '\n', ' ');

@@ -17,7 +17,7 @@ std::optional<std::string> variable(const S3Surroundings& around, std::string_vi
   return value && !value->empty() ? value : std::nullopt;
 }
 
-// The settings of one profile in both files; the credentials file wins.
+// Returns the settings of one profile in both files; the credentials file wins.
 Result<std::map<std::string, std::string>> settings_of(const std::string& profile, const S3Surroundings& around) {
   std::map<std::string, std::string> settings;
   const auto home_file = [&](const char* name) { return (around.home / ".aws" / name).native(); };

@@ -35,7 +35,7 @@ Result<void> check_prefix(std::string_view prefix) {
   return {};
 }
 
-// Without what everybody leaves out, for the Host header is signed as it is sent.
+// Removes what is usually omitted, because the Host header is signed as it is sent.
 Result<std::string> normal_endpoint(std::string_view endpoint) {
   if (endpoint.empty()) return std::string{};
   TRY_ASSIGN(http::Origin origin, http::parse_origin(endpoint));

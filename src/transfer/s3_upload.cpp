@@ -27,7 +27,7 @@ Result<std::string> proper_etag(const http::Answer& answer) {
   return make_error(Code::protocol_violation, "the server accepted a part without returning its ETag");
 }
 
-// The part that one wire is sending.
+// Holds the part that one wire is sending.
 struct Lane {
   S3Wire* wire = nullptr;
   std::size_t number = 0;  // from 1, as S3 counts
@@ -63,7 +63,7 @@ class Upload {
     call.name = name_;
     return call;
   }
-  // For requests of the caller's own thread.
+  // Checks for cancellation in requests of the caller's own thread.
   std::function<bool(std::uint64_t)> asking() {
     return [this](std::uint64_t) { return go_on(); };
   }
@@ -134,7 +134,7 @@ class Upload {
     return {};
   }
 
-  // On a thread of its own.
+  // Runs on its own thread.
   Result<std::string> send(Lane& lane) {
     S3Call call = call_for("PUT");
     call.query = {{"partNumber", std::to_string(lane.number)}, {"uploadId", id_}};
@@ -167,7 +167,7 @@ class Upload {
     call.tells_in_xml = true;
     call.progress = asking();
     TRY_ASSIGN(const S3Outcome outcome, main_.call(call));
-    // A try before may have succeeded, and then the upload is no more; the length is looked at in any case.
+    // An earlier try may have succeeded, and then the upload no longer exists; the length is checked in any case.
     const bool perhaps_done = outcome.error.code == "NoSuchUpload";
     if (!perhaps_done) {
       if (outcome.answer.status != 200) return unexpected(outcome);
@@ -185,7 +185,7 @@ class Upload {
     return make_error(Code::protocol_violation, "the server joined the parts into a different object");
   }
 
-  // As well as it goes, also when all was cancelled: what stays is removed by the bucket's own rules.
+  // Does its best, even if everything was cancelled: the bucket's own rules remove leftovers.
   void abandon() {
     S3Call call = call_for("DELETE");
     call.query = {{"uploadId", id_}};

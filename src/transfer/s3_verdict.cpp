@@ -17,7 +17,7 @@ bool is_one_of(std::string_view word, Words words) { return std::ranges::find(wo
 
 bool is_passing(int status, const S3Error& error) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504) ||
-         // BadDigest and its like: our bytes were changed on their way.
+         // BadDigest and similar codes mean that our bytes were changed in transit.
          is_one_of(error.code,
                    {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
                     "ConditionalRequestConflict", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody"});
@@ -35,7 +35,7 @@ Error with_retry(Error error, Retry retry) {
   return error;
 }
 
-// Where the bucket is, when it is elsewhere.
+// Says where the bucket is, if it is in another region.
 Error wrong_region(const http::Answer& answer, const S3Error& error) {
   const std::string_view header = answer.header("x-amz-bucket-region");
   const std::string_view region = is_s3_region(header) ? header : std::string_view(error.region);

@@ -118,7 +118,7 @@ bool S3Wire::correct_clock(const http::Answer& answer) {
   return true;
 }
 
-// An error when there is no time left.
+// Returns an error if there is no time left.
 Result<void> S3Wire::wait(Tries& tries, const S3Call& call, std::optional<Duration> told, const Error& because) {
   const BootTime now = clock_.boot();
   if (!tries.give_up_at) tries.give_up_at = now + call.within.value_or(options_.retry_for);

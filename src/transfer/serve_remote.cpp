@@ -22,13 +22,13 @@ bool lies_in(const os::Path& path, const os::Path& folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// The data behind a request, given in order to the writer.
+// Passes the data after a request to the writer, in order.
 class Incoming {
  public:
   Incoming(Conversation& with, std::uint32_t stream, std::uint64_t bytes)
       : inflow_(with, stream, bytes), bytes_(bytes) {}
 
-  // The last piece only when the end record has come: a sender that gives up says so there.
+  // The last piece is passed on only after the end record: a sender that gives up says so there.
   Result<Bytes> read(std::uint64_t offset, std::size_t size) {
     if (offset != given_) return make_error(Code::io, "data that was already sent cannot be read again");
     const bool is_last = given_ + size >= bytes_;
@@ -117,7 +117,7 @@ Result<void> RemoteServer::handle(const wire::Frame& frame) {
   return answer(frame.stream, remote_->remove(request.name));
 }
 
-// The data follow the request at once, so they are read even when they are not wanted.
+// The data follow the request at once, so they are read even if they are not wanted.
 Result<void> RemoteServer::put(std::uint32_t stream, const wire::RemoteRequest& request) {
   Incoming incoming(with_, stream, request.bytes);
   const Result<void> opened = open(request);

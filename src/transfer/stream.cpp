@@ -54,7 +54,7 @@ Result<std::string> Conversation::reply(std::uint32_t stream) {
   return std::move(frame.payload);
 }
 
-// A bound for the whole, so that nobody holds us with one byte a minute.
+// Limits the complete transfer, so that a peer cannot hold us with one byte a minute.
 Inflow::Inflow(Conversation& with, std::uint32_t stream, std::uint64_t bytes_max)
     : with_(with),
       stream_(stream),

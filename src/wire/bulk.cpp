@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk operations: have, put, manifest, get, keep, and the END record of every data stream.
+// Implements bulk operations: have, put, manifest, get, keep, and the END record of every data stream.
 #include "wire/coding.hpp"
 #include "wire/own.hpp"
 

@@ -13,7 +13,7 @@ constexpr std::size_t k_reason_max = 200;                // bytes of text about 
 constexpr Duration k_rtt_max = std::chrono::minutes{1};  // a longer one is no round trip
 constexpr double k_rate_max = 1e14;                      // bits per second, beyond any link
 
-// Parts that several of these messages have.
+// Declares parts that several of these messages share.
 template <class R>
 void add_time(R& r, const char* key, Of<R, Duration>& time) {
   r(key, time).check(time <= k_link_time_max, "takes more than 10 s");

@@ -69,7 +69,7 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 // Empty if it is as good as others. (Meta cut failures of large jobs from 14 % to 4 % by leaving such hosts out.)
 [[nodiscard]] std::string lemon_reason(const Reliability& host, std::string_view host_class, double median_per_hour);
 
-// The value that 9 of 10 do not exceed (nearest rank); nullopt without values.
+// Returns the value that 9 of 10 do not exceed (nearest rank); nullopt without values.
 [[nodiscard]] std::optional<Duration> ninetieth(std::vector<Duration> values);
 
 }  // namespace gridctl::sched

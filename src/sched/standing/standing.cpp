@@ -52,7 +52,7 @@ class Judge {
     verdict_.changes.push_back({unit, std::string(kind), code, text});
   }
 
-  // A lasting note is told when it begins.
+  // A lasting note is reported when it begins.
   void note() {
     std::set<std::string> noted;
     for (const Sign& sign : look_.signs) {
@@ -62,13 +62,13 @@ class Judge {
       if (sign.lasting) noted.insert(key);
       if (!known) change(sign.unit, "noted", sign.code, sign.text);
     }
-    // A finding that was not examined this time may still hold.
+    // A finding that was not examined this time may still be true.
     for (const std::string& key : verdict_.next.noted)
       if (!look_.looked_at.contains(key.substr(0, key.find(' ')))) noted.insert(key);
     verdict_.next.noted = std::move(noted);
   }
 
-  // The gravest of the unit's signs that count; doubts only when they repeat.
+  // Returns the most severe of the unit's signs that count; doubts count only when they repeat.
   [[nodiscard]] const Sign* worst(const std::string& unit, UnitStanding& standing) const {
     const Sign* found = nullptr;
     bool doubted = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Xid codes. docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the Xid Catalog".
+// Lists NVIDIA's Xid codes. docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the Xid Catalog".
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ struct XidRange {
   std::string_view text;
 };
 
-// By code; the rows do not overlap.
+// Sorted by code; the rows do not overlap.
 constexpr std::array k_rows{
     XidRange{8, 8, Weight::note, true, "the program's work did not end in time"},
     XidRange{11, 11, Weight::note, true, "an invalid command of the program"},
