@@ -35,7 +35,7 @@ std::vector<std::int64_t> numbers_of(const config::ParsedJob& array) {
   return numbers;
 }
 
-// An array that goes on where that of the bag ends needs no items; to a list of numbers, numbers are added.
+// An array that continues where the bag's ends needs no items; numbers are appended to a list of numbers.
 Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   const job::Tasks& its = *bag.spec.tasks;
   const std::vector<std::int64_t> numbers = numbers_of(more);
@@ -49,16 +49,16 @@ Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   const std::int64_t next = its.array_first + bag.spec.workload.tasks * its.array_step;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     if (numbers[i] != next + static_cast<std::int64_t>(i) * its.array_step)
-      return wrong(bag, "counts its tasks in steps of " + std::to_string(its.array_step) + ": its array goes on with " + std::to_string(next));
+      return wrong(bag, "numbers its tasks in steps of " + std::to_string(its.array_step) + ": its array continues with " + std::to_string(next));
   return {};
 }
 
-// The bag keeps what it was submitted with.
+// The bag keeps the options it was submitted with.
 Result<void> check_options(const Parsed& parsed) {
   static constexpr std::array k_taken{"append", "array", "each", "arg-file", "detach", "yes"};
   for (const Option& option : k_job_submit.options)
     if (parsed.has(option.name) && std::ranges::find(k_taken, option.name) == k_taken.end())
-      return make_error(Code::usage, "--" + std::string(option.name) + " does not go with --append: the bag keeps what it was submitted with");
+      return make_error(Code::usage, "--" + std::string(option.name) + " cannot be combined with --append: the bag keeps the options it was submitted with");
   return {};
 }
 
@@ -67,7 +67,7 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
   if (!parsed.positionals.empty()) {
     TRY_ASSIGN(config::ParsedJob more, config::load_job_file(parsed.positionals[0], {}));
     if (!more.spec.tasks) return make_error(Code::usage, "--append: " + parsed.positionals[0] + " has no tasks");
-    if (more.spec.envs.contains("SKYPILOT_NUM_JOBS")) return wrong(bag, "knows how many num_jobs there are: submit the others as a bag of their own");
+    if (more.spec.envs.contains("SKYPILOT_NUM_JOBS")) return wrong(bag, "passes num_jobs to its tasks, so it cannot grow: submit the other tasks as a separate bag");
     if (more.spec.envs.contains(config::k_array_count_name)) TRY(fit_array(bag, more));
     return more;
   }
@@ -80,13 +80,13 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
     return more;
   }
   const bool has_words = !parsed.command.empty() && parsed.command.front() != ":::" && parsed.command.front() != "::::";
-  if (has_words) return make_error(Code::usage, "--append: the bag has its command; give items only", "ls *.wav | gridctl job submit --append " + bag.id.value);
+  if (has_words) return make_error(Code::usage, "--append: the bag already has a command; give items only", "ls *.wav | gridctl job submit --append " + bag.id.value);
   return each_from_command(parsed, config::local_context(here));
 }
 
 std::ptrdiff_t columns_of(std::string_view items) { return std::ranges::count(items.substr(0, items.find('\0')), '\x1f'); }
 
-// The first so many items of the bag, and these.
+// Returns the first so many items of the bag, followed by these.
 Result<std::string> items_with(const os::Path& folder, std::uint64_t tasks, const std::string& more) {
   TRY_ASSIGN(std::string items, control::read_bag_items(folder));
   std::size_t end = 0;
@@ -101,13 +101,13 @@ Result<std::string> items_with(const os::Path& folder, std::uint64_t tasks, cons
 
 }  // namespace
 
-// The items are there before the job names them: the daemon takes what the job names into the journal.
+// The items are written before the job names them, because the daemon takes what the job names into the journal.
 Result<int> append_to_bag(Context& context, const Parsed& parsed) {
   TRY(check_options(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.value("append")));
   TRY_ASSIGN(registry::Job bag, registry.job(id));
-  if (!bag.spec.tasks || !bag.spec.twin_of.value.empty()) return wrong(bag, "is no bag of tasks");
+  if (!bag.spec.tasks || !bag.spec.twin_of.value.empty()) return wrong(bag, "is not a bag of tasks");
   TRY_ASSIGN(const config::ParsedJob more, read_more(parsed, bag));
   if (more.spec.tasks->items != bag.spec.tasks->items)
     return wrong(bag, "has tasks with " + std::string(job::item_form_name(bag.spec.tasks->items)) + " as items, and these have " +
@@ -121,7 +121,7 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(bag, registry.job(id));
     const bool ends = bag.machine.cancel || (job::is_last_step(bag.spec) && std::holds_alternative<job::Collecting>(bag.machine.phase));
     if (ends && !job::is_final(bag.state))
-      return make_error(Code::state_in_use, "--append: " + bag.name + " (" + id.value + ") is just ending: add the tasks when it has ended",
+      return make_error(Code::state_in_use, "--append: " + bag.name + " (" + id.value + ") is about to end: add the tasks after it has ended",
                         "gridctl job watch " + id.value);
     const int tasks = bag.spec.workload.tasks;
     if (added > job::k_tasks_max - tasks) return make_error(Code::usage, "--append: more than 10,000,000 tasks");
@@ -136,7 +136,7 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const BagSeen seen, read_bag(context.paths(), bag));
     const std::optional<int> most = bag.spec.tasks->max_fails;
     if (most && seen.bag.progress().failed > static_cast<std::uint64_t>(*most))
-      return make_error(Code::usage, "--append: " + bag.name + " (" + id.value + ") has ended since more than max_fails of its tasks failed",
+      return make_error(Code::usage, "--append: " + bag.name + " (" + id.value + ") has ended because more than max_fails of its tasks failed",
                         "gridctl job resume " + id.value + ", then add the tasks");
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), bag, "gridctl job submit --append " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `job submit --append BAG`: more tasks for a bag that runs, or that goes on with them.
+// Implements `job submit --append BAG`: more tasks for a bag that runs, or that continues with them.
 #pragma once
 
 #include "cmd/commands.hpp"

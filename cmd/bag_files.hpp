@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that the tasks of a bag have left (`outputs`).
+// Fetches files that the tasks of a bag have left (`outputs`).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace gridctl::cmd {
 
-// Writes those of the tasks named, or of all, below the directory, which is empty.
+// Writes the files of the named tasks, or of all, below the directory, which is empty.
 [[nodiscard]] Result<int> pull_task_files(Context& context, const registry::Job& job, const std::optional<std::string>& tasks,
                                           const os::Path& directory);
 

@@ -22,7 +22,7 @@ constexpr std::size_t k_folder_name_max = 255, k_folder_name_kept = 200;  // byt
 constexpr std::size_t k_in_one_record = 1000;
 constexpr int k_percent_least = 3;  // failed tasks, before a share of all ends a bag: as parallel has it
 
-// As parallel names folders. A name that would lead elsewhere, and one that no file system takes, is made another: the
+// Names folders as parallel does. A name that would lead elsewhere, or that no file system accepts, is changed: the
 // text of an item may come from strangers.
 std::string folder_name(std::string_view value, bag::Index index) {
   std::string name;
@@ -37,7 +37,7 @@ std::string folder_name(std::string_view value, bag::Index index) {
   return name;
 }
 
-// Their first line tells nothing, nor does one that is torn.
+// The first line has no result, nor does a torn one.
 std::vector<wire::TaskResult> logged_results(const std::string& text, std::uint64_t tasks) {
   std::map<bag::Index, wire::TaskResult> found;  // the last of each: a task may have been tried again
   for (const std::string& line : split_lines(text)) {
@@ -126,12 +126,12 @@ Result<int> fails_of_halt(std::string_view text, int tasks) {
     if (rest.starts_with(when)) rest.remove_prefix(when.size());
   int number = 0;
   if (!rest.starts_with("fail=") || rest.size() == text.size())
-    return make_error(Code::usage, "--halt: expected never, or soon,fail=N, now,fail=N or soon,fail=N%");
+    return make_error(Code::usage, "--halt: expected never, soon,fail=N, now,fail=N or soon,fail=N%");
   rest.remove_prefix(5);
   const bool share = rest.ends_with('%');
   if (share) rest.remove_suffix(1);
   if (!parse_into(rest, number) || number < 1 || (share && number > 100))
-    return make_error(Code::usage, "--halt: expected a number from 1 after fail=");
+    return make_error(Code::usage, "--halt: expected a number of at least 1 after fail=");
   if (!share) return number - 1;
   return std::max(k_percent_least, static_cast<int>((std::int64_t{tasks} * number + 99) / 100)) - 1;
 }

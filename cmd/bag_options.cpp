@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t k_stdin_items_max = 1u << 30;
 constexpr std::string_view k_items_mark = ":::", k_files_mark = "::::";
 
-// An empty line is an item, too; what follows the last line break is one only when there is something.
+// An empty line is an item too; text after the last line break is one only if it is not empty.
 std::vector<std::string> item_lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -41,7 +41,7 @@ Result<std::vector<std::string>> item_lines_of_file(const std::string& path) {
 
 bool is_mark(const std::string& word) { return word == k_items_mark || word == k_files_mark; }
 
-// The lists after the command: one for each mark. Each file of `::::` is a list of its own.
+// Returns the lists after the command: one for each mark. Each file of `::::` is a separate list.
 Result<std::vector<std::vector<std::string>>> sources_of(const std::vector<std::string>& command, std::size_t at) {
   std::vector<std::vector<std::string>> sources;
   while (at < command.size()) {
@@ -60,7 +60,7 @@ Result<std::vector<std::vector<std::string>>> sources_of(const std::vector<std::
   return sources;
 }
 
-// Every combination; the last list changes first.
+// Returns every combination; the last list changes first.
 Result<std::vector<std::string>> combined(const std::vector<std::vector<std::string>>& sources) {
   std::uint64_t count = 1;
   for (const auto& source : sources) {
@@ -76,7 +76,7 @@ Result<std::vector<std::string>> combined(const std::vector<std::vector<std::str
   return items;
 }
 
-// "{}", "{.}", "{/}", "{1}", "{2/.}", "{#}", "{%}"
+// Matches "{}", "{.}", "{/}", "{1}", "{2/.}", "{#}", "{%}".
 bool has_placeholder(std::string_view text) {
   static const std::set<std::string_view> k_words{"", ".", "/", "//", "/.", "#", "%"};
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
@@ -107,7 +107,7 @@ Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::
   TRY_ASSIGN(const std::vector<std::string> all, combined(sources));
   if (all.empty()) return make_error(Code::usage, "--each: there are no items", "ls *.wav | gridctl job submit --each -- CMD {}");
   TRY_ASSIGN(config::Items items, config::items_of_lines(all));
-  // As parallel does: the words are put together with blanks, and a shell reads the line.
+  // Like parallel, joins the words with blanks, and a shell reads the line.
   std::string run = join(words, " ");
   const bool stream = parsed.has("stream");
   if (words.empty() && stream) return make_error(Code::usage, "--stream: expected a command after --");
@@ -128,27 +128,27 @@ Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::
 
 Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
   if (parsed.has("array")) {
-    if (job.spec.tasks && !job.spec.envs.contains(config::k_array_count_name)) return make_error(Code::usage, "--array: the job has tasks already");
+    if (job.spec.tasks && !job.spec.envs.contains(config::k_array_count_name)) return make_error(Code::usage, "--array: the job already has tasks");
     const Result<config::ArraySpec> array = config::parse_array(parsed.value("array"));
     if (!array) return make_error(Code::usage, "--array: expected " + array.error().message);
     TRY(config::set_array(*array, job));
-    // The time of a batch script of Slurm is that of one task.
+    // The time limit in a Slurm batch script applies to one task.
     if (job.spec.max_duration && job.spec.run.find("\n#SBATCH") != std::string::npos)
       job.spec.tasks->timeout = *std::exchange(job.spec.max_duration, std::nullopt);
   }
-  if (parsed.has("stream") && !parsed.has("each")) return make_error(Code::usage, "--stream goes with --each; in a job file write tasks: {mode: stream}");
+  if (parsed.has("stream") && !parsed.has("each")) return make_error(Code::usage, "--stream requires --each; in a job file, write tasks: {mode: stream}");
   const auto number = [&](std::string_view name, int least, int most, int& into) -> Result<void> {
     if (!parsed.has(name)) return {};
-    if (!job.spec.tasks) return make_error(Code::usage, "--" + std::string(name) + " goes with --array or --each");
+    if (!job.spec.tasks) return make_error(Code::usage, "--" + std::string(name) + " requires --array or --each");
     if (!parse_into(parsed.value(name), into) || into < least || into > most)
       return make_error(Code::usage, "--" + std::string(name) + ": expected a number from " + std::to_string(least) +
                                          " to " + std::to_string(most));
     return {};
   };
-  if (parsed.has("arg-file") && !parsed.has("each")) return make_error(Code::usage, "--arg-file goes with --each");
-  if (parsed.has("resume") && !parsed.has("joblog")) return make_error(Code::usage, "--resume goes with --joblog");
+  if (parsed.has("arg-file") && !parsed.has("each")) return make_error(Code::usage, "--arg-file requires --each");
+  if (parsed.has("resume") && !parsed.has("joblog")) return make_error(Code::usage, "--resume requires --joblog");
   for (const std::string_view option : {"keep-order", "joblog", "results", "halt"})
-    if (parsed.has(option) && !job.spec.tasks) return make_error(Code::usage, "--" + std::string(option) + " goes with --array or --each, or a file with tasks");
+    if (parsed.has(option) && !job.spec.tasks) return make_error(Code::usage, "--" + std::string(option) + " requires --array, --each, or a file with tasks");
   int none = 0;
   job::Tasks* tasks = job.spec.tasks ? &*job.spec.tasks : nullptr;
   int most = -1;
@@ -160,7 +160,7 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
   }
   if (parsed.has("retry-memory")) {
     if (tasks == nullptr || job.spec.resources.memory_bytes == 0)
-      return make_error(Code::usage, "--retry-memory goes with --memory, and with --array or --each");
+      return make_error(Code::usage, "--retry-memory requires --memory, and --array or --each");
     const Result<double> factor = config::parse_raise(parsed.value("retry-memory"));
     if (!factor) return make_error(Code::usage, "--retry-memory: expected " + factor.error().message);
     tasks->raise.memory = *factor;

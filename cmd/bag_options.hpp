@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bags from the command line: --array as sbatch has it, --each as GNU parallel has it.
+// Reads bags from the command line: --array as in sbatch, --each as in GNU parallel.
 #pragma once
 
 #include "cmd/command.hpp"
@@ -7,9 +7,9 @@
 
 namespace gridctl::cmd {
 
-// The command and its items: from standard input, or after `:::` (`::::` names files of items).
+// Reads the command and its items: from standard input, or after `:::` (`::::` names files of items).
 [[nodiscard]] Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::Context& context);
-// --array, --jobs, --retries and what else goes with tasks.
+// Applies --array, --jobs, --retries and the other options of tasks.
 [[nodiscard]] Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job);
 
 }  // namespace gridctl::cmd

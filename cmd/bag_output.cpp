@@ -22,7 +22,7 @@ Result<int> print_task_output(Context& context, const registry::Job& job, const 
   for (const auto& [index, task] : by_index)
     if (!print_output(context, reader, task)) ++missing;
   if (missing > 0)
-    context.note("what " + std::to_string(missing) + " tasks printed is not here: it is fetched while their hosts answer");
+    context.note("the output of " + std::to_string(missing) + " tasks is not here yet: gridctl fetches it while their hosts answer");
   return 0;
 }
 
@@ -44,7 +44,7 @@ std::string BagPrinter::item_of(const TaskEnded& task) const {
   return task.index < items_.size() ? items_[task.index] : "";
 }
 
-// False: its output is not here yet.
+// Returns false if its output is not here yet.
 Result<bool> BagPrinter::show(const TaskEnded& task) {
   if (!how_.results.empty()) {
     const Result<void> kept = keep_results(how_.results, reader_, task, item_of(task));

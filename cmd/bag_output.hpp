@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of the tasks of a bag: at once in the order of the tasks, or while they end.
+// Prints the output of a bag's tasks: at once in the order of the tasks, or as they end.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace gridctl::cmd {
 
-// Prints that of the tasks named, or of all that have ended so far.
+// Prints the output of the named tasks, or of all that have ended so far.
 [[nodiscard]] Result<int> print_task_output(Context& context, const registry::Job& job,
                                             const std::optional<std::string>& tasks);
 
@@ -32,7 +32,8 @@ class BagPrinter {
  public:
   BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how);
   [[nodiscard]] Result<void> begin(const JobId& id);
-  // True when nothing more is to be expected, of a bag that is `final`. `before` is called before anything is printed.
+  // Returns true if no more output is expected from a bag that is `final`. `before` is called before anything is
+  // printed.
   [[nodiscard]] Result<bool> print_new(bool final, const std::function<void()>& before);
   [[nodiscard]] std::string progress() const;  // "122 of 200 tasks (61 %)"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a bag is worked off, by the last results of each worker, and when it will be done. Pure.
+// Estimates how fast a bag progresses, by the last results of each worker, and when it will be done. Pure.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ class BagPace {
     double tasks_per_s = 0;
     double left_s = 0, least_s = 0, most_s = 0;  // until the last task is done; with about 95 %
   };
-  // nullopt: no worker is at it, or too little was seen of those that are.
+  // Returns nullopt if no worker is running, or too little was seen of those that are.
   [[nodiscard]] std::optional<Forecast> forecast(const bag::Bag& bag) const;
 
  private:
-  // When the last tasks of a worker ended, ms by its host's clock. All results of a bag pass through here each time that
-  // somebody looks.
+  // Holds when the last tasks of a worker ended, in ms by its host's clock. All results of a bag pass through here at
+  // each display.
   struct Ends {
     std::array<std::int64_t, 64> kept{};
     std::size_t seen = 0;
@@ -37,7 +37,7 @@ class BagPace {
   std::map<bag::Worker, Ends> ends_;
 };
 
-// "12.5 tasks/s, done in about 3 min (2 min to 5 min)"
+// Returns text such as "12.5 tasks/s, done in about 3 min (2 min to 5 min)".
 [[nodiscard]] std::string in_words(const BagPace::Forecast& forecast);
 
 }  // namespace gridctl::cmd

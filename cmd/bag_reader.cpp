@@ -19,7 +19,7 @@ Result<std::vector<TaskEnded>> BagReader::next() {
   return ended;
 }
 
-// The last end of each task counts: one that had failed may be done since.
+// The last end of each task counts: a failed one may have succeeded since.
 Result<std::map<bag::Index, TaskEnded>> BagReader::ended(std::uint64_t count, const std::optional<std::string>& wanted) {
   bag::Ranges ranges{{0, count}};
   if (wanted) {

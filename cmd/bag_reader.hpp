@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a bag, read while the daemon writes it; and what its tasks have printed.
+// Reads the journal of a bag while the daemon writes it, and the output of its tasks.
 #pragma once
 
 #include <map>
@@ -18,12 +18,13 @@ using control::TaskEnded;
 class BagReader : public control::BagResults {
  public:
   using BagResults::BagResults;
-  // Tasks that have ended since the last call, in the order of the journal.
+  // Returns the tasks that have ended since the last call, in the order of the journal.
   [[nodiscard]] Result<std::vector<TaskEnded>> next();
-  // The tasks that have ended since the last call, of those in `wanted` ("17,20-30"; nullopt: all of `count`).
+  // Returns the tasks that have ended since the last call, among those in `wanted` ("17,20-30"; nullopt: all of
+  // `count`).
   [[nodiscard]] Result<std::map<bag::Index, TaskEnded>> ended(std::uint64_t count, const std::optional<std::string>& wanted);
   [[nodiscard]] std::optional<BagPace::Forecast> forecast() const { return pace_.forecast(bag()); }
-  // Gives what the task has printed; not_found while it is not here yet.
+  // Returns the output of the task; not_found while it is not here yet.
   [[nodiscard]] Result<std::string> output(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const;
 
  private:
@@ -32,7 +33,7 @@ class BagReader : public control::BagResults {
   BagPace pace_;
 };
 
-// Writes it to standard output; false while it is not here yet, and then nothing was written.
+// Writes it to standard output; returns false, and writes nothing, while it is not here yet.
 [[nodiscard]] bool print_output(Context& context, const BagReader& reader, const TaskEnded& task);
 
 }  // namespace gridctl::cmd

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t k_failed_shown = 20;
 
-// "exit code 3", "signal 11", "timeout"
+// Returns text such as "exit code 3", "signal 11", "timeout".
 std::string end_of(const bag::Trouble& trouble) {
-  if (trouble.died) return "its worker died of it";
+  if (trouble.died) return "it killed its worker";
   if (trouble.last.end != wire::TaskEnd::ended) return std::string(wire::task_end_name(trouble.last.end));
   return trouble.last.signal != 0 ? "signal " + std::to_string(trouble.last.signal)
                                   : "exit code " + std::to_string(trouble.last.exit_code);
@@ -76,17 +76,17 @@ std::vector<std::string> bag_in_words(const BagSeen& seen) {
   if (seen.forecast) lines.push_back(in_words(*seen.forecast));
   if (now.retries > 0 || now.twice > 0 || now.late > 0)
     lines.push_back(std::to_string(now.retries) + " tried again, " + std::to_string(now.twice) +
-                    " run twice and counted once, " + std::to_string(now.late) + " results of lost hosts not counted" +
+                    " run twice but counted once, " + std::to_string(now.late) + " results of lost hosts not counted" +
                     (now.late_differ > 0 ? " (" + std::to_string(now.late_differ) + " of them differ)" : ""));
   for (const auto& [level, tasks] : bag.hungry())
-    lines.push_back("waiting for a worker that has more memory or disk: " + bag::to_text(tasks.list(), k_failed_shown));
+    lines.push_back("waiting for a worker with more memory or disk: " + bag::to_text(tasks.list(), k_failed_shown));
   for (const auto& [host, row] : by_host(bag))
     lines.push_back(sanitize(host) + ": " + std::to_string(row.done) + " done, " + std::to_string(row.failed) + " failed" +
                     (row.workers > 0 ? ", holds " + std::to_string(row.held) : ""));
   std::size_t shown = 0;
   for (const auto& [index, trouble] : bag.troubles()) {
     if (!bag.has_failed(index)) continue;
-    if (++shown > k_failed_shown) return lines.push_back("… and more failed tasks: --json lists all"), lines;
+    if (++shown > k_failed_shown) return lines.push_back("… and more failed tasks; --json lists all of them"), lines;
     std::vector<std::string> hosts(trouble.hosts.begin(), trouble.hosts.end());
     lines.push_back("task " + std::to_string(index) + " failed: " + end_of(trouble) + ", " + std::to_string(trouble.tries) +
                     (trouble.tries == 1 ? " try on " : " tries on ") + sanitize(join(hosts, ", ")));
@@ -129,7 +129,7 @@ Result<void> resume_bag(const control::Paths& paths, const registry::Job& job) {
   const bag::Progress now = seen.bag.progress();
   const bool is_over = job.spec.tasks->finally_run.empty() || job.state == job::JobState::succeeded;
   if (now.done == now.tasks && is_over)
-    return make_error(Code::usage, "all " + std::to_string(now.tasks) + " tasks of the bag are done: nothing is left to run",
+    return make_error(Code::usage, "all " + std::to_string(now.tasks) + " tasks of the bag are done; there is nothing left to run",
                       "gridctl job show " + job.id.value);
   return control::append_bag_journal(paths.bag_of(job.id), bag::encode(bag::Resumed{}));
 }

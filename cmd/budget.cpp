@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl budget: what a month may cost.
+// Implements gridctl budget: monthly limits on cost.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -43,7 +43,7 @@ std::string json_of(const control::BudgetNow& now) {
   return json("used_up", now.used_up)("month_ends_at", now.month.ends).text();
 }
 
-// "in 5.2h": when it is used up, if what runs goes on.
+// Returns "in 5.2h": when it is used up, if the running jobs continue.
 std::string lasts(const control::BudgetNow& now) {
   if (now.used_up) return "used up";
   if (now.forecast <= now.budget.usd_month) return "to the end";
@@ -61,11 +61,11 @@ Result<int> set(Context& context, const Parsed& parsed) {
   TRY(registry.save_budget({owner, *usd}));
   TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, context.now()));
   const auto mine = std::ranges::find_if(budgets, [&](const auto& one) { return one.budget.owner == owner; });
-  if (mine == budgets.end()) return make_error(Code::not_found, "another gridctl has removed that budget just now");
+  if (mine == budgets.end()) return make_error(Code::not_found, "another gridctl has just removed that budget");
   if (context.json) return context.print_line(json_of(*mine));
   context.print_line(whose(owner) + " may cost " + ui::money(*usd, false) + " in a month; " +
                      ui::money(mine->spending.usd, false) + " of " + mine->month.name + " is spent");
-  if (mine->used_up) context.note("that is used up: running jobs that cost money will save and stop");
+  if (mine->used_up) context.note("this budget is already used up: running jobs that cost money will save and stop");
   return 0;
 }
 
@@ -98,7 +98,7 @@ Result<int> rm(Context& context, const Parsed& parsed) {
   if (!known) return make_error(Code::not_found, "there is no budget for " + whose(owner), "gridctl budget ls");
   TRY(registry.remove_budget(owner));
   return context.print_line(context.json ? JsonObject().text_or_null("owner", owner)("removed", true).text()
-                                         : whose(owner) + " may cost what they will");
+                                         : whose(owner) + " have no monthly limit");
 }
 }  // namespace
 }  // namespace budget

@@ -29,7 +29,7 @@ double share(const store::Difference& one) {
   return one.count == 0 ? 0 : static_cast<double>(one.changed) / static_cast<double>(one.count);
 }
 
-// How far the numbers moved, in units of what they were.
+// Returns how far the numbers moved, relative to their earlier values.
 std::optional<double> relative(const store::Difference& one) {
   if (!one.measured || one.rms_before <= 0) return std::nullopt;
   return one.rms_change / one.rms_before;
@@ -109,7 +109,7 @@ const Command k_checkpoint_diff{
     .examples = checkpoint_diff::k_examples,
     .description =
         "Compares two checkpoints: safetensors files tensor by tensor, torch.save archives entry by entry, other files "
-        "as a whole. gridctl unpickles nothing, so it knows number types only in safetensors files. CHANGED is the "
+        "as a whole. gridctl unpickles nothing, so it recognises number types only in safetensors files. CHANGED is the "
         "share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of that "
         "of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also lists "
         "what is equal.",

@@ -73,13 +73,13 @@ const Command k_checkpoint_ls{
     .summary = "list a job's checkpoints, oldest first",
     .examples = checkpoint_ls::k_examples,
     .description =
-        "STORED is what the checkpoint added to the store: content that others have "
-        "too is kept once. COPIES names the places that have acknowledged a whole "
-        "copy; without any, the column is left out. A stray was saved by an attempt that had been given up; it "
-        "is kept, and restored only when asked for by name. HOW tells how it was known to be whole, with the layout of a "
-        "framework and its unit where there is one; a provisional one is restored only when there is no other. A suspect one is damaged here, or "
-        "the program failed twice from it before it saved anything newer; the job went back to one before, and the suspect "
-        "one is kept, but restored only by job resume --from. See CHECKPOINTS in gridctl-job(5).",
+        "STORED is what the checkpoint added to the store: content shared with other "
+        "checkpoints is kept once. COPIES names the places that have acknowledged a complete "
+        "copy; the column is omitted if there are none. A stray was saved by an attempt that gridctl had given up; it "
+        "is kept, and restored only if you name it. HOW shows how gridctl recognised it as complete, with the layout of a "
+        "framework and its unit if there is one. A provisional one is restored only if there is no other. A suspect one is damaged here, or "
+        "the program failed twice after starting from it, before it saved anything newer; the job went back to an earlier one, and the suspect "
+        "one is kept, but only job resume --from restores it. See CHECKPOINTS in gridctl-job(5).",
     .positionals = checkpoint_ls::k_positionals,
     .exit_codes = k_exits_job,
     .run = checkpoint_ls::run};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keep and remove: `checkpoint pin` and `checkpoint rm`.
+// Implements `checkpoint pin` and `checkpoint rm`.
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
@@ -39,7 +39,7 @@ Result<int> remove(Context& context, const Parsed& parsed) {
     return make_error(Code::usage, "checkpoint " + full + " is pinned", "gridctl checkpoint pin " + full + " --off");
   TRY(registry.remove_checkpoint(checkpoint.job, checkpoint.seq));
   return context.print_line(context.json ? JsonObject()("checkpoint_id", full)("removed", true).text()
-                                         : full + " removed; its chunks go with the next collection");
+                                         : full + " removed; the next collection removes its chunks");
 }
 constexpr int k_exits_rm[] = {3, 5, 7};
 }  // namespace

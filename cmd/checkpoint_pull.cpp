@@ -24,11 +24,11 @@ constexpr Example k_examples[] = {
     {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
     {"Copy it from a remote, on a new machine that has the store's key",
      "gridctl checkpoint pull train-gpt ./result --from nas"},
-    {"Refuse what is older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
+    {"Refuse a checkpoint older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
 constexpr Option k_options[] = {
     {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
-    {"expect", 0, "N|DIGEST", "refuse one older than number N, or with another root digest"}};
+    {"expect", 0, "N|DIGEST", "refuse a checkpoint older than number N, or with another root digest"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 constexpr std::size_t k_digest_least = 8;  // characters of a digest that is expected
 
@@ -39,7 +39,7 @@ struct Pulled {
   std::optional<std::vector<std::string>> newest_for;  // who else says that it is the newest; nullopt: nobody was asked
 };
 
-// --expect: what the user knows from elsewhere.
+// Checks --expect: what the user knows from elsewhere.
 Result<void> check_expected(const Parsed& parsed, const std::string& name, CheckpointSeq seq, const Digest& root) {
   if (!parsed.has("expect")) return {};
   const std::string wanted = lower(parsed.value("expect"));
@@ -50,7 +50,7 @@ Result<void> check_expected(const Parsed& parsed, const std::string& name, Check
   if (wanted.size() >= k_digest_least && to_hex(root).starts_with(wanted)) return {};
   const auto number = wanted.size() < k_digest_least ? parse_number<std::uint64_t>(wanted) : std::nullopt;
   if (number && seq.value >= *number) return {};
-  return make_error(Code::refused, "the newest checkpoint that is shown is " + name + " with the root " + to_hex(root) +
+  return make_error(Code::refused, "the newest checkpoint found is " + name + " with the root " + to_hex(root) +
                                        ", and you expect " + (number ? "number " : "the root ") + wanted);
 }
 
@@ -66,7 +66,7 @@ bool is_damage(const Error& error) {
   return error.code == Code::checkpoint_damaged || error.code == Code::not_found;  // a chunk that must be there is not
 }
 
-// Damaged or missing parts are brought back first, when a remote has them.
+// Restores damaged or missing parts first, if a remote has them.
 Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
                            const std::vector<control::RemoteAccess>& copies, const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
@@ -77,7 +77,7 @@ Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpo
   TRY_ASSIGN(const control::HealedFrom healed,
              control::heal_from(context.paths(), net, chunks, copies, {checkpoint.job, checkpoint.seq}, checkpoint.root,
                                 context.clock));
-  context.note("it was damaged here; brought back " + control::describe(healed));
+  context.note("the checkpoint was damaged here; restored " + control::describe(healed));
   return copy_from_here(chunks, checkpoint, directory);
 }
 
@@ -86,9 +86,9 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_last(registry, parsed.positionals[0]));
   if (checkpoint.as_left) {
     const Result<registry::Checkpoint> head = registry.checkpoint(checkpoint.job, std::nullopt);
-    context.note("this is what the job left when it ended, as it lay there" +
-                 std::string(checkpoint.torn ? ", a torn file with it" : "") +
-                 (head && !head->as_left ? "; the newest that was complete is " + checkpoint_name(head->job, head->seq) : ""));
+    context.note("these are the files as the job left them when it ended" +
+                 std::string(checkpoint.torn ? ", including a torn file" : "") +
+                 (head && !head->as_left ? "; the newest complete checkpoint is " + checkpoint_name(head->job, head->seq) : ""));
   }
   TRY(check_expected(parsed, checkpoint_name(checkpoint.job, checkpoint.seq), checkpoint.seq, checkpoint.root));
   TRY(check_empty(directory, "a checkpoint is"));
@@ -102,8 +102,8 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   return std::move(error).with_hint("gridctl checkpoint verify " + checkpoint.job.value);
 }
 
-// A remote can hide newer checkpoints from a machine that knows of none: what else knows is asked. Without a number,
-// one that is known to be older is refused.
+// A remote can hide newer checkpoints from a machine that knows of none, so all other sources are asked. Without a
+// number, a checkpoint known to be older is refused.
 Result<std::optional<std::vector<std::string>>> check_newest(Context& context, registry::Registry& registry,
                                                              const Parsed& parsed, const RemoteCheckpoint& remote) {
   TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(parsed.positionals[0]));
@@ -113,30 +113,30 @@ Result<std::optional<std::vector<std::string>>> check_newest(Context& context, r
              control::ask_witnesses(registry, context.paths(), *remote.net, *remote.key, from, remote.record, context.clock));
   if (remote.newest_seq != remote.record.seq)
     said.witnesses.push_back(
-        {"a record there whose packs are missing", "", remote.record.job, remote.newest_seq, remote.newest_at});
+        {"a record on the remote whose packs are missing", "", remote.record.job, remote.newest_seq, remote.newest_at});
   const std::string shown = name + " of " + format_rfc3339(remote.record.created_at);
   if (const control::Witness* newer = said.newer_than(remote.record))
     return make_error(Code::refused,
                       from + " shows " + shown + " as the newest, and " + newer->who + " knows " +
                           checkpoint_name(newer->job, newer->seq) + " of " + format_rfc3339(newer->created_at) + ": " +
-                          from + " lacks newer ones, or hides them; for this one all the same, name it: " + name,
+                          from + " lacks newer ones, or hides them; to get this one anyway, name it: " + name,
                       newer->remote.empty() ? "gridctl store check " + from + " --all"
                                             : "gridctl checkpoint pull " + checkpoint_name(newer->job, newer->seq) +
                                                   " " + parsed.positionals[1] + " --from " + newer->remote);
   std::vector<std::string> who;
   for (const control::Witness& one : said.witnesses)
     if (one.agrees_with(remote.record)) who.push_back(one.who);
-  for (const std::string& silent : said.silent) context.note("not asked for a newer one: " + sanitize(silent));
+  for (const std::string& silent : said.silent) context.note("could not ask for a newer one: " + sanitize(silent));
   const Result<registry::Checkpoint> head = registry.checkpoint(remote.record.job, std::nullopt);
   if (head && head->seq > remote.record.seq) {
     who.clear();
     context.note(sanitize(shown + " is the newest that " + from + " shows; this machine has a newer one that was not copied "
                           "there, " + checkpoint_name(remote.record.job, head->seq)));
   } else if (!who.empty()) {
-    context.note(sanitize(shown + " is the newest that " + from + " shows, and the newest for " + join(who, ", ")));
+    context.note(sanitize(shown + " is the newest that " + from + " shows, and the newest known to " + join(who, ", ")));
   } else if (!parsed.has("expect")) {
     context.note(sanitize(shown + " is the newest that " + from +
-                          " shows; nothing here proves that there is none newer (--expect N, if you know its number)"));
+                          " shows; nothing here proves that no newer one exists (--expect N, if you know its number)"));
   }
   TRY(control::remember_newest(
       context.paths(), *remote.key,
@@ -190,7 +190,7 @@ const Command k_checkpoint_pull{
         "needs only the store's key. ID is then a job's id or name as recorded there; without a number, the newest "
         "complete copy is used.\n\nA remote can hide newer checkpoints from a machine that knows nothing else. So "
         "gridctl asks all other remotes, what the imported key file noted, and what this machine saw before. If one "
-        "of them knows a newer one, the command refuses and names it. If none knows this one too, the command says "
+        "of them knows a newer one, the command refuses and names it. If none of them knows this one either, the command says "
         "that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that you "
         "name by its number is not compared.",
     .positionals = checkpoint_pull::k_positionals,

@@ -35,7 +35,7 @@ Result<registry::Checkpoint> store_directory(Context& context, registry::Registr
   return checkpoint;
 }
 
-// Then nothing of the job could commit a checkpoint of its own meanwhile.
+// Then no attempt of the job could commit a checkpoint in the meantime.
 Result<void> check_idle(const registry::Job& job) {
   if (job.machine.attempt() == nullptr) return {};
   return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has a running attempt",
@@ -55,7 +55,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const std::string name = checkpoint_name(id, commit.checkpoint.seq);
   if (!commit.became_head)
     return make_error(Code::busy,
-                      "job " + id.value + " was started meanwhile: what you pushed is kept as stray " + name,
+                      "job " + id.value + " was started in the meantime: your checkpoint is kept as stray " + name,
                       "gridctl job resume " + id.value + " --from " + name);
   if (context.json) context.print_line(ui::checkpoint_json(commit.checkpoint));
   else

@@ -34,9 +34,9 @@ Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, 
     found.push_back(*std::move(record));
   }
   if (found.empty())
-    return make_error(Code::not_found, "no copy of '" + sanitize(wanted.job, 80) + "' is there" + problems);
+    return make_error(Code::not_found, "the remote has no copy of '" + sanitize(wanted.job, 80) + "'" + problems);
   if (jobs.size() > 1)
-    return make_error(Code::usage, "'" + sanitize(wanted.job, 80) + "' is the name of several jobs there: " +
+    return make_error(Code::usage, "'" + sanitize(wanted.job, 80) + "' is the name of several jobs on the remote: " +
                                        join(std::vector<std::string>(jobs.begin(), jobs.end()), ", "));
   std::ranges::sort(found, std::ranges::greater{}, &store::CopyRecord::seq);
   return found;
@@ -46,7 +46,7 @@ Result<void> check_known(registry::Registry& registry, const store::CopyRecord& 
   const Result<registry::Checkpoint> known = registry.checkpoint(record.job, record.seq);
   if (!known || known->root == record.root) return {};
   return make_error(Code::checkpoint_damaged, "the remote has another checkpoint under " +
-                                                  checkpoint_name(record.job, record.seq) + " than was copied there");
+                                                  checkpoint_name(record.job, record.seq) + " than the one copied to it");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   const auto whole =
       std::ranges::find_if(found, [&](const store::CopyRecord& record) { return is_whole(record, there); });
   if (whole == found.end())
-    return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' there is whole",
+    return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' on the remote is complete",
                       "gridctl store check " + remote_name + " --all");
   remote.newest_seq = found.front().seq;
   remote.newest_at = found.front().created_at;

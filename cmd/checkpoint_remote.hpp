@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint as a remote has it, whether or not this state directory knows of it.
+// Describes a checkpoint on a remote, whether or not this state directory knows of it.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,11 @@ struct RemoteCheckpoint {
   [[nodiscard]] Result<store::Tree> tree() const;
 };
 
-// All packs that it needs are listed.
+// Returns true if all packs that it needs are listed.
 [[nodiscard]] bool is_whole(const store::CopyRecord& record, const store::RemoteListing& there);
 
-// "JOB[@NUMBER]", JOB an id, the beginning of one or a name; without a number the newest whole one. checkpoint_damaged
-// when this state directory knows it, and the remote gives another one under its name.
+// Parses "JOB[@NUMBER]", where JOB is an id, the beginning of one or a name; without a number, the newest complete one.
+// checkpoint_damaged if this state directory knows it, and the remote returns another one under its name.
 [[nodiscard]] Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry,
                                                    const std::string& remote, const std::string& text);
 

@@ -39,7 +39,7 @@ std::string json_of(const registry::Checkpoint& checkpoint, const store::Tree& t
   return text + "," + JsonObject().text_or_null("resumed_from", from).raw("entries", entries).text().substr(1);
 }
 
-// The checkpoint that the attempt which made this one began with.
+// Returns the checkpoint from which the attempt that made this one started.
 Result<CheckpointSeq> parent_of(registry::Registry& registry, const registry::Checkpoint& checkpoint) {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(checkpoint.job));
   for (const registry::AttemptRecord& attempt : attempts)
@@ -66,9 +66,9 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
   facts.add("verified", checkpoint.verified ? "yes" : "NO: damaged");
   facts.add("copies", join(checkpoint.copies, ", "));
   facts.add("pinned", checkpoint.pinned ? "yes" : "");
-  facts.add("suspect", checkpoint.suspect ? "yes: the program failed from it twice; restored only by job resume --from" : "");
-  facts.add("provisional", checkpoint.provisional ? "yes: nobody could be sure that it is whole" : "");
-  facts.add("stray", checkpoint.stray ? "yes: from an attempt that had been given up" : "");
+  facts.add("suspect", checkpoint.suspect ? "yes: the program failed twice after starting from it; only job resume --from restores it" : "");
+  facts.add("provisional", checkpoint.provisional ? "yes: nothing proves that it is complete" : "");
+  facts.add("stray", checkpoint.stray ? "yes: from an attempt that gridctl had given up" : "");
   facts.add("root", to_hex(checkpoint.root));
   return facts;
 }
@@ -100,7 +100,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_checkpoint_show{.noun = "checkpoint",
                                 .verb = "show",
-                                .summary = "show origin and contents of a checkpoint",
+                                .summary = "show a checkpoint's origin and contents",
                                 .examples = checkpoint_show::k_examples,
                                 .description =
                                     "Shows where a checkpoint comes from and which files it contains. ID is a job, "

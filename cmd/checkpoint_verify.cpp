@@ -22,7 +22,7 @@ class Verifier {
  public:
   explicit Verifier(store::ChunkStore& chunks) : chunks_(&chunks) {}
 
-  // Returns the faults, one line each; an error when the store itself cannot be read.
+  // Returns the faults, one line each; an error if the store itself cannot be read.
   Result<std::vector<std::string>> check(const registry::Checkpoint& checkpoint) {
     std::vector<std::string> damages;
     Result<store::Tree> tree = tree_of(*chunks_, checkpoint);
@@ -46,13 +46,13 @@ class Verifier {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // Empty when the chunk is there and whole. Each is read once, however many checkpoints share it.
+  // Returns empty if the chunk is there and complete. Each is read once, however many checkpoints share it.
   Result<std::string> check(const store::Chunk& chunk) {
     const auto known = seen_.find(chunk.digest);
     if (known != seen_.end()) return known->second;
     std::string problem;
     Result<Bytes> content = chunks_->get(chunk.digest);
-    if (content && content->size() != chunk.size) problem = "has another size than the manifest says";
+    if (content && content->size() != chunk.size) problem = "has a different size than the manifest says";
     else if (content) bytes_ += content->size();
     else if (content.error().code == Code::not_found) problem = "is missing";
     else if (content.error().code == Code::checkpoint_damaged) problem = content.error().message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entrance: reads the command line, runs one command, and is the only place that prints errors.
+// Contains the entry point: reads the command line, runs one command, and is the only place that prints errors.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
@@ -24,7 +24,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// The command line divided: the words that name the command, the rest of it, and what follows "--".
+// Holds the parts of the command line: the words that name the command, the rest of it, and what follows "--".
 struct Line {
   Arguments words;  // noun and verb, as far as there are any
   Arguments rest;
@@ -59,7 +59,7 @@ Line divide(const Arguments& arguments) {
   return line;
 }
 
-// Options that stand without a command.
+// Options that may appear without a command.
 const std::vector<std::string> k_alone{"--version", "--help"};
 
 std::vector<std::string> known_nouns() {
@@ -82,7 +82,7 @@ Error unknown_noun(const std::string& word, const Arguments& arguments) {
   const std::string near = nearest(word, known_nouns());
   if (!near.empty())
     return make_error(Code::usage, "no command " + shown + "; did you mean '" + near + "'?", "gridctl --help");
-  // The word may be the value of an option that there is not.
+  // The word may be the value of an unknown option.
   const auto option = std::find_if(arguments.begin(), at, [](const std::string& one) {
     return one.size() > 1 && one.starts_with('-') && one != "--json" && !takes_value_everywhere(one);
   });
@@ -157,7 +157,7 @@ Result<void> check_positionals(const Command& command, const Parsed& parsed) {
   return {};
 }
 
-// The library's own words for what is wrong with an option.
+// Translates the library's message about a wrong option.
 Error option_error(const Command& command, const CLI::ParseError& error) {
   const std::string what = error.what();
   const std::string help = "gridctl " + full_name(command) + " --help";
@@ -228,8 +228,7 @@ void report(Context& context, const Error& error, int code) {
     context.write_err(ui::error_json(error, code) + "\n");
     return;
   }
-  // Parts of it may be a host's words: what they say in further lines stands apart, and never looks like a hint of
-  // ours.
+  // Parts of it may come from a host: further lines are set apart, and never look like our hint.
   std::vector<std::string> lines = split_lines(sanitize_lines(error.message));
   if (lines.empty()) lines.emplace_back();
   std::string text = context.err_style(ui::Paint::red, "gridctl:") + " " + lines.front() + "\n";
@@ -301,7 +300,7 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
   return command->run(context, parsed);
 }
 
-// Before the command line is understood, an error must already be in the wanted form.
+// Before the command line is parsed, an error must already be in the wanted form.
 bool wants_json(const Arguments& arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command is data: the same text makes its parser, its --help, its man page and its completions.
+// Defines a command as data: the same text makes its parser, its --help, its man page and its completions.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 
 class Context;
 
-// The values that a shell offers for completion.
+// Names the values that a shell offers for completion.
 enum class Completion : std::uint8_t { nothing, file, directory, job, provider, checkpoint, remote, choices };
 
 struct Example {
@@ -45,7 +45,7 @@ struct Positional {
   bool many = false;  // the last one: may be given several times
 };
 
-// The parsed command line. Names are those of the command's own options.
+// Holds the parsed command line. Names are those of the command's own options.
 struct Parsed {
   std::map<std::string, std::vector<std::string>, std::less<>> options;
   std::vector<std::string> positionals;
@@ -53,7 +53,7 @@ struct Parsed {
   bool has_command = false;          // "--" was given
 
   [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
-  // The last value given, or empty.
+  // Returns the last value given, or empty.
   [[nodiscard]] std::string value(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   [[nodiscard]] Result<std::optional<Duration>> duration(std::string_view name) const;
@@ -73,20 +73,20 @@ struct Command {
   std::span<const int> exit_codes = {};  // beyond 0 and 2
   bool waits = false;                    // has --timeout
   bool hidden = false;
-  // Its result is the exit code of success (0, or what the contract says); failures are errors.
+  // Returns the exit code of a success (0, or what the contract says); failures are errors.
   Result<int> (*run)(Context&, const Parsed&) = nullptr;
 };
 
-// Every command, in the order of help; hidden ones last.
+// Returns every command, in the order of help; hidden ones last.
 [[nodiscard]] std::span<const Command* const> all_commands();
 [[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
 // "job submit"
 [[nodiscard]] std::string full_name(const Command& command);
 
-// Options that every command has; `timeout` only those that wait.
+// Returns options of every command; `timeout` only for those that wait.
 [[nodiscard]] std::span<const Option> global_options();
 [[nodiscard]] const Option& timeout_option();
-// All that the command takes; without one, those of every command.
+// Returns all options of the command; without one, those of every command.
 [[nodiscard]] std::vector<const Option*> options_of(const Command* command);
 struct NounText {
   std::string_view noun, summary;
@@ -99,7 +99,8 @@ struct ExitText {
 [[nodiscard]] std::span<const ExitText> exit_texts();
 [[nodiscard]] std::string_view exit_meaning(int code);
 [[nodiscard]] std::set<int> exit_codes_of(const Command& command);
-// Beyond 0 and 2, of commands that read the state; that name a job, provider or checkpoint; that follow a job.
+// Exit codes beyond 0 and 2, for commands that read the state; that name a job, provider or checkpoint; that follow a
+// job.
 inline constexpr int k_exits_state[] = {7};
 inline constexpr int k_exits_job[] = {3, 7};
 inline constexpr int k_exits_follow[] = {1, 3, 5, 7, 9, 130};

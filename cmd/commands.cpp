@@ -106,20 +106,20 @@ std::string full_name(const Command& command) {
 
 std::span<const NounText> nouns() {
   static constexpr NounText k_nouns[] = {
-      {"init", "register hosts that ssh knows, and try one job on them"},
+      {"init", "register the hosts that ssh knows, and try a job on them"},
       {"provider", "hosts that run jobs"},
-      {"lend", "this machine, for jobs of somebody else"},
-      {"job", "what runs on them"},
+      {"lend", "this machine, for other people's jobs"},
+      {"job", "what runs on hosts"},
       {"service", "programs that answer requests, behind one address"},
       {"template", "distributed training jobs that survive the loss of a host"},
       {"checkpoint", "what a job continues from"},
       {"store", "copies of checkpoints in other places"},
-      {"budget", "what a month may cost"},
-      {"receipts", "what attempts on lent hosts have cost, signed by both sides"},
+      {"budget", "monthly limits on cost"},
+      {"receipts", "the cost of attempts on lent hosts, signed by both sides"},
       {"config", "settings, such as whom to notify"},
       {"key", "what checkpoints are encrypted with"},
       {"daemon", "the background daemon"},
-      {"plan", "memory, layout, time and cost of a training"},
+      {"plan", "memory, layout, time and cost of a training job"},
       {"top", "all hosts and active jobs on one screen"},
       {"doctor", "check this machine, the state and every provider"},
       {"sim", "predict time, cost and lost work of a job"},
@@ -202,7 +202,7 @@ Result<std::optional<Duration>> Parsed::duration(std::string_view name) const {
   if (!has(name)) return std::optional<Duration>{};
   Result<Duration> parsed = parse_duration(value(name));
   if (!parsed)
-    return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(value(name)) + " is not a length of time",
+    return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(value(name)) + " is not a duration",
                       "write it as 90s, 15m or 2h");
   return std::optional<Duration>{*parsed};
 }

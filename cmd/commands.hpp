@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command by name; each is defined in the file of that name.
+// Declares every command by name; each is defined in the file with that name.
 #pragma once
 
 #include "cmd/command.hpp"

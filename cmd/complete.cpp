@@ -16,7 +16,7 @@ constexpr std::size_t k_jobs_max = 200;  // newest jobs offered; more is no help
 
 using Candidates = std::vector<std::pair<std::string, std::string>>;
 
-// The command line as far as it is understood.
+// Holds the command line as far as it is understood.
 struct Typed {
   std::vector<std::string> words;  // noun and verb
   const Command* command = nullptr;
@@ -62,7 +62,7 @@ Typed understand(const std::vector<std::string>& words) {
   return typed;
 }
 
-// States of jobs that the command can do something with; empty: all.
+// Returns states of jobs that the command applies to; empty: all.
 std::vector<job::JobState> fitting_states(const Command* command) {
   using enum job::JobState;
   if (command == nullptr || command->noun != "job") return {};

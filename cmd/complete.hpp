@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of the command line, the same for every shell: the shells' scripts only ask.
+// Completes the command line, the same for every shell: the shells' scripts only ask.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace gridctl::cmd {
 
-// `words`: the command line so far without the program's name; the last is the one being typed (may be empty). Prints
+// `words`: the command line so far without the program's name; the last one is being typed (may be empty). Prints
 // "candidate<TAB>description" lines; ":file" or ":directory" asks the shell for its own names. Never fails.
 int complete(Context& context, const std::vector<std::string>& words);
-// The script that users source; empty for an unknown shell.
+// Returns the script that users source; empty for an unknown shell.
 [[nodiscard]] std::string_view completion_script(std::string_view shell);
 
 }  // namespace gridctl::cmd

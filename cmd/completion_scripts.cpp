@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shells' halves of completion. All knowledge is in `gridctl __complete`.
+// Holds the shells' part of completion. All knowledge is in `gridctl __complete`.
 #include "cmd/complete.hpp"
 
 namespace gridctl::cmd {

@@ -19,8 +19,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return context.print(completion_script(parsed.positionals[0]));
 }
 
-constexpr Example k_docs_examples[] = {{"Write the manual pages anew", "gridctl __docs man man"},
-                                       {"Write the completions anew", "gridctl __docs completions completions"}};
+constexpr Example k_docs_examples[] = {{"Write the manual pages again", "gridctl __docs man man"},
+                                       {"Write the completions again", "gridctl __docs completions completions"}};
 constexpr Positional k_docs_positionals[] = {{"KIND", Completion::choices, true, "man|completions"},
                                              {"DIR", Completion::directory}};
 
@@ -47,7 +47,7 @@ const Command k_completions{.noun = "completions",
                             .examples = completions::k_examples,
                             .description =
                                 "Prints a script that completes commands, options, jobs, checkpoints and providers. "
-                                "Packages and 'cmake --install' put it in place already.",
+                                "Packages and 'cmake --install' already put it in place.",
                             .positionals = completions::k_positionals,
                             .run = completions::run};
 
@@ -64,7 +64,7 @@ const Command k_complete{.noun = "__complete",
                          .verb = "",
                          .summary = "candidates for a command line",
                          .examples = {},
-                         .description = "Asked by the completion scripts.",
+                         .description = "Called by the completion scripts.",
                          .hidden = true,
                          .run = completions::run_complete};
 

@@ -37,7 +37,7 @@ int Context::note(std::string_view line) {
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }
 
 namespace {
-// A file system's "not found" is not the user's "no such job".
+// A file system's "not found" does not mean "no such job" for the user.
 Error state_error(Error error) {
   if (error.code == Code::not_found || error.code == Code::io) error.code = Code::state_unreadable;
   return error;
@@ -60,7 +60,7 @@ Result<registry::Registry> Context::open() const {
 }
 
 namespace {
-// Elsewhere --state selects jobs by what they do.
+// In other tools, --state selects jobs by their status.
 Error no_such_state(const os::Path& state) {
   std::string word = state.filename().string();
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -92,7 +92,7 @@ Result<os::Path> state_directory(const std::optional<std::string>& given) {
     return os::Path(*xdg) / "gridctl";
   const os::Path home = os::home_directory();
   if (home.empty())
-    return make_error(Code::usage, "cannot tell where to keep state: neither --state, GRIDCTL_STATE nor HOME is set",
+    return make_error(Code::usage, "no place to keep state: none of --state, GRIDCTL_STATE and HOME is set",
                       "gridctl --state DIR …");
   return home / ".local" / "state" / "gridctl";
 }

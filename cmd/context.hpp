@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The surroundings of every command: the state directory, the way of printing, the limit on waiting.
+// Provides the surroundings of every command: the state directory, printing, the limit on waiting.
 #pragma once
 
 #include <optional>
@@ -27,29 +27,29 @@ class Context {
   bool redraws = false;  // standard error is a terminal that understands escape sequences (TERM is not dumb)
   ui::Style out_style, err_style;
   os::Clock& clock = os::system_clock();
-  // Set by a command whose error has an exit code of its own (124 of --timeout).
+  // Set by a command whose error has its own exit code (124 of --timeout).
   std::optional<int> exit_code_of_error;
 
   [[nodiscard]] control::Paths paths() const { return {state}; }
   [[nodiscard]] WallTime now() const { return clock.wall(); }
-  // Width for tables: of the terminal, 0 (unlimited) into pipes and files.
+  // Returns the width for tables: that of the terminal, 0 (unlimited) into pipes and files.
   [[nodiscard]] std::size_t columns_out() const;
   [[nodiscard]] std::size_t columns_err() const;
 
-  // Standard output: the result. Errors are kept for finish(); after the reader has gone nothing more is written. These
-  // give 0, the exit code of a command that has no more to say.
+  // Writes to standard output: the result. Errors are kept for finish(); nothing more is written after the reader has
+  // gone. These return 0, the exit code of a command that has finished.
   int print(std::string_view text);
   int print_line(std::string_view line);
-  // Standard error: for people, never with --json. A line without its newline; not sanitised.
+  // Writes to standard error: for people, never with --json. A line without its newline; not sanitised.
   int note(std::string_view line);
   void write_err(std::string_view text);
   [[nodiscard]] bool reader_gone() const { return reader_gone_; }
-  // The error of writing standard output (a full disk), if there was one.
+  // Returns the error of writing standard output (a full disk), if there was one.
   [[nodiscard]] Result<void> finish() const;
 
-  // Makes the directory when it is missing; state_unreadable when it cannot be made.
+  // Creates the directory if it is missing; state_unreadable if that fails.
   [[nodiscard]] Result<registry::Registry> open() const;
-  // An empty registry when there is none yet.
+  // Returns an empty registry if there is none yet.
   [[nodiscard]] Result<registry::Registry> open_for_reading() const;
 
  private:
@@ -57,7 +57,8 @@ class Context {
   std::optional<Error> broken_;
 };
 
-// The state directory: `given`, else $GRIDCTL_STATE, else $XDG_STATE_HOME/gridctl, else ~/.local/state/gridctl.
+// Returns the state directory: `given`, otherwise $GRIDCTL_STATE, otherwise $XDG_STATE_HOME/gridctl, otherwise
+// ~/.local/state/gridctl.
 [[nodiscard]] Result<os::Path> state_directory(const std::optional<std::string>& given);
 
 }  // namespace gridctl::cmd

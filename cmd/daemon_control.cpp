@@ -12,7 +12,7 @@ namespace {
 constexpr int k_not_running = 3;  // as init scripts say it
 constexpr int k_status_exits[] = {3, 7};
 constexpr int k_install_exits[] = {7};
-constexpr Example k_install_examples[] = {{"Have jobs followed whenever you are logged in", "gridctl daemon install"}};
+constexpr Example k_install_examples[] = {{"Follow jobs whenever you are logged in", "gridctl daemon install"}};
 constexpr Example k_uninstall_examples[] = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}};
 constexpr Example k_start_examples[] = {{"Follow jobs, also after you log out", "gridctl daemon start"}};
 constexpr Example k_stop_examples[] = {{"Before shutting down; jobs keep running on their hosts", "gridctl daemon stop"}};
@@ -65,7 +65,7 @@ Result<int> install(Context& context, const Parsed&) {
     context.print_line("installed " + installed.unit.file.string());
     if (runs) context.print_line("running; it starts again when you log in");
     if (runs && !installed.lingers)
-      context.note("it ends with your last session; to keep it after logout and from boot on: " + linger);
+      context.note("the daemon ends with your last session; to keep it running after logout and start it at boot: " + linger);
   }
   if (runs) return 0;
   return make_error(Code::unsupported, "the service is installed, but could not be started: " + installed.not_started,
@@ -89,7 +89,7 @@ const Command k_daemon_start{
     .description =
         "Starts the daemon of this state directory, unless it is running, and returns when it is ready. It runs "
         "until 'gridctl daemon stop'. A daemon started by 'job submit' exits when there is nothing left to follow.\n\n"
-        "Keys in ssh-agent: the daemon asks the agent of the shell that started it; where that one does not open a host, "
+        "Keys in ssh-agent: the daemon asks the agent of the shell that started it; if that agent cannot open a host, "
         "it asks the agent of the newest command that needed the daemon.",
     .exit_codes = k_exits_state,
     .run = daemon_control::start};
@@ -117,8 +117,8 @@ const Command k_daemon_install{.noun = "daemon",
                                .examples = daemon_control::k_install_examples,
                                .description =
                                    "Writes a systemd user unit for this state directory, enables it and starts it. "
-                                   "From then on jobs are followed whenever you are logged in, also after a reboot. "
-                                   "On a machine where you linger (loginctl enable-linger), they are followed from "
+                                   "From then on, gridctl follows jobs whenever you are logged in, also after a reboot. "
+                                   "On a machine where you linger (loginctl enable-linger), it follows them from "
                                    "boot on and after you log out.",
                                .exit_codes = daemon_control::k_install_exits,
                                .run = daemon_control::install};
@@ -127,8 +127,8 @@ const Command k_daemon_uninstall{.noun = "daemon",
                                  .summary = "remove that service again",
                                  .examples = daemon_control::k_uninstall_examples,
                                  .description =
-                                     "Stops the systemd user unit of this state directory and removes it. Jobs go on "
-                                     "at their hosts.",
+                                     "Stops the systemd user unit of this state directory and removes it. Jobs continue "
+                                     "on their hosts.",
                                  .exit_codes = k_exits_state,
                                  .run = daemon_control::uninstall};
 

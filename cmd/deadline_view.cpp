@@ -21,7 +21,7 @@ void tell(ui::DeadlineTold& told, const sched::Placement& placement, WallTime no
   told.surely_at = after(now, placement.safely);
 }
 
-// As if it were placed where it runs.
+// Treats it as if it were placed where it runs.
 sched::Placement as_placement(const sched::CurrentRun& present, double time_left) {
   sched::Placement here;
   here.host = present.host;
@@ -49,7 +49,7 @@ Result<std::string> prospects(registry::Registry& registry, const registry::Job&
     return sched::due_text(here, *known.time_left);
   }
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
-  if (!decision.placement) return std::string("no host can take the job now");
+  if (!decision.placement) return std::string("no host can run the job now");
   tell(told, *decision.placement, now);
   return sched::due_text(*decision.placement, *known.time_left) + " on " + decision.placement->host.value;
 }
@@ -65,7 +65,7 @@ Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, 
   if (job::is_final(job.state)) {
     view.text += end_text(job, at);
   } else if (at <= now) {
-    view.text += "over for " + format_duration(std::chrono::milliseconds{now.ms - at.ms}) + ", the job is late";
+    view.text += "passed " + format_duration(std::chrono::milliseconds{now.ms - at.ms}) + " ago; the job is late";
   } else {
     TRY_ASSIGN(const std::string text, prospects(registry, job, hosts, now, view.told));
     view.text += text;
@@ -90,8 +90,8 @@ std::string deadline_doubt(const job::Spec& spec, const sched::Decision& decisio
   if (!spec.deadline) return "";
   const sched::JobKnowledge known = sched::knowledge_of(spec, now);
   if (known.is_due()) return sched::late_warning(decision, known);
-  return std::string(k_unknown) + ": nothing is planned for its deadline" +
-         (spec.deadline->hard ? ", it is only stopped then" : "");
+  return std::string(k_unknown) + ": gridctl cannot plan for its deadline" +
+         (spec.deadline->hard ? ", it only stops the job then" : "");
 }
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outlook of a job on its deadline.
+// Shows whether a job will meet its deadline.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct DeadlineView {
   ui::DeadlineTold told;
   std::string text;  // for people
 };
-// nullopt: it has none.
+// Returns nullopt if it has none.
 [[nodiscard]] Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, const registry::Job& job,
                                                                 const std::vector<sched::HostFacts>& hosts,
                                                                 WallTime now);
 // Returns the outlook of a job that would be submitted now.
 [[nodiscard]] std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched::Decision& decision,
                                                             WallTime now);
-// usage, when the deadline is over already.
+// usage if the deadline has already passed.
 [[nodiscard]] Result<void> check_deadline(const job::Spec& spec, WallTime now);
-// Why the deadline may be missed, or cannot be planned for; empty when all is well.
+// Returns why the deadline may be missed, or cannot be planned for; empty if all is well.
 [[nodiscard]] std::string deadline_doubt(const job::Spec& spec, const sched::Decision& decision, WallTime now);
 
 }  // namespace gridctl::cmd

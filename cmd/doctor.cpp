@@ -32,7 +32,7 @@ Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {
     return {"",
             "daemon",
             Severity::error,
-            "not running, and nobody follows " + std::to_string(unfinished->size()) +
+            "not running, so nothing follows " + std::to_string(unfinished->size()) +
                 (unfinished->size() == 1 ? " job" : " jobs"),
             "gridctl daemon start",
             7};
@@ -99,7 +99,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   append(all, examine_here(context));
   std::optional<Error> broken;
   examine_state(context, parsed.has("offline"), context.timeout.value_or(k_patience), all, broken);
-  // The gravest first: a damaged state, a host that is not who it was, a host that is not there.
+  // The most severe comes first: a damaged state, a host with another identity, a missing host.
   int code = 0;
   for (const Diagnosis& one : all)
     if (one.severity == Severity::error) code = std::max(code, one.exit_code);

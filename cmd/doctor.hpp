@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's checks: this machine, the state, and every provider.
+// Runs the doctor's checks: this machine, the state, and every provider.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,16 @@ struct Diagnosis {
 };
 using Diagnoses = std::vector<Diagnosis>;
 
-// This machine: programs, libraries, keys, the state directory and its database. Opens nothing but files.
+// Examines this machine: programs, libraries, keys, the state directory and its database. Opens only files.
 [[nodiscard]] Diagnoses examine_here(const Context& context);
 [[nodiscard]] Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTime now);
 
-// Examines the records of a provider; no host is asked.
+// Examines the records of a provider; contacts no host.
 [[nodiscard]] Diagnoses examine_record(registry::Registry& registry, const registry::Provider& provider, WallTime now);
-// Asks every provider at once, each in the time there is. Also tells whether it is our own clock that is wrong.
+// Asks every provider at once, each within the available time. Also says whether our own clock is wrong.
 [[nodiscard]] Diagnoses examine_hosts(const Context& context, const std::vector<registry::Provider>& providers,
                                       const ControllerId& controller, Duration patience);
-// Known weaknesses of these programs.
+// Returns known weaknesses of these programs.
 [[nodiscard]] Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages);
 
 }  // namespace gridctl::cmd

@@ -20,7 +20,7 @@ constexpr std::uint64_t k_disk_min = 1ull << 30;  // bytes: less than this and c
 constexpr std::int64_t k_key_old_days = 730;      // two years: NIST SP 800-57's cryptoperiod of a private signing key
 constexpr std::size_t k_rsa_blob_min = 400;       // bytes of the blob of an RSA key of 3072 bits
 
-// Folders that a program keeps in step with other machines while we write: it copies half a database.
+// Folders that a program synchronises with other machines while we write: it copies half a database.
 constexpr std::array<std::string_view, 9> k_synced{"Dropbox",     "OneDrive", "Google Drive",
                                                    "GoogleDrive", "iCloud",   "iCloudDrive",
                                                    "Nextcloud",   "ownCloud", "Mobile Documents"};
@@ -64,13 +64,13 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   else all.push_back(ok("state", state.string()));
   const std::string kind = os::file_system_kind(state);
   if (kind == "nfs" || kind == "nfs4" || kind == "cifs" || kind == "smb2" || kind == "9p" || kind == "fuse.sshfs")
-    all.push_back({"", "state", Severity::error, "it lies on " + kind + ", where locks are not reliable",
+    all.push_back({"", "state", Severity::error, "it is on " + kind + ", where locks are not reliable",
                    "gridctl --state DIR … with a DIR on a local disk", 7});
   if (const std::string by = synced_by(state); !by.empty())
-    all.push_back({"", "state", Severity::error, "it lies in a folder that " + by + " copies while it is written",
-                   "gridctl --state DIR … with a DIR outside of it", 7});
+    all.push_back({"", "state", Severity::error, "it is in a folder that " + by + " copies while gridctl writes it",
+                   "gridctl --state DIR … with a DIR outside that folder", 7});
   if (os::exists(state / "state.db-wal"))
-    all.push_back({"", "database", Severity::error, "somebody has put it into WAL mode, which this SQLite may damage",
+    all.push_back({"", "database", Severity::error, "something switched it to WAL mode, in which this SQLite may damage it",
                    "sqlite3 " + shell_quote((state / "state.db").string()) + " 'PRAGMA journal_mode=TRUNCATE'", 7});
   const Result<std::uint64_t> space = os::free_bytes(state);
   if (space && *space < k_disk_min)
@@ -79,7 +79,7 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   else if (space) all.push_back(ok("disk", format_size(*space) + " free"));
 }
 
-// sqlite.org/wal.html, "The WAL-reset bug": 3.7.0 to 3.51.2, mended also in 3.50.7 and 3.44.6.
+// sqlite.org/wal.html, "The WAL-reset bug": 3.7.0 to 3.51.2, also fixed in 3.50.7 and 3.44.6.
 bool has_wal_reset_bug(const std::string& version) {
   const auto below = [&](std::string_view other) { return probe::compare_debian(version, other) < 0; };
   if (below("3.7.0") || !below("3.51.3")) return false;
@@ -131,7 +131,7 @@ Diagnoses examine_here(const Context& context) {
   probe::Toolbox toolbox;
   std::vector<wire::Package> packages =
       probe::read_packages(probe::HostFiles{}, probe::ask_tools(toolbox, probe::package_calls()));
-  // Containers do not run here: of the programs only those that connect matter.
+  // Containers do not run here: only the programs that connect matter.
   std::erase_if(packages,
                 [](const wire::Package& package) { return package.name != "openssh" && package.name != "libssh2"; });
   const bool packaged =
@@ -160,8 +160,7 @@ Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTim
 Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages) {
   Diagnoses all;
   for (const wire::Package& package : packages) {
-    // Only the distributor knows which faults a distribution's packages have mended: upstream's own packages are
-    // judged.
+    // Only the distributor knows which faults a distribution's packages have fixed: upstream's own packages are judged.
     std::vector<std::string> ids;
     const probe::Advisory* gravest = nullptr;
     for (const probe::Advisory& advisory : probe::advisories()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every provider, all at once.
+// Examines every provider, all at once.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -63,7 +63,7 @@ void examine_seen(const registry::Provider& provider, const control::SeenHealth&
   for (Diagnosis& one : examine_packages(name, seen.report.packages)) all.push_back(std::move(one));
 }
 
-// Our own clock against all of theirs.
+// Compares our own clock with all of theirs.
 void examine_own_clock(const std::map<std::string, std::int64_t>& offsets, Diagnoses& all) {
   if (offsets.size() == 1 && std::abs(offsets.begin()->second) > k_clock_off_ms)
     all.push_back({"", "clock", Severity::warning,
@@ -116,7 +116,7 @@ Diagnoses examine_hosts(const Context& context, const std::vector<registry::Prov
                         const ControllerId& controller, Duration patience) {
   os::Clock& clock = context.clock;
   const BootTime deadline = clock.boot() + patience;
-  // Shared with threads that may still wait for a host when nobody waits for them any more.
+  // The network is shared with threads that may still wait for a host after the command has stopped waiting for them.
   const auto net = std::make_shared<control::SshNetwork>(clock, context.paths(), controller);
   std::vector<std::optional<Seen>> seen;
   for (std::size_t from = 0; from < providers.size(); from += k_at_once) {

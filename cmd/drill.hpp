@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of drills and questions about them; job/drill judges them.
+// Stores the records of drills and answers questions about them; job/drill judges them.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,11 @@
 
 namespace gridctl::cmd {
 
-// Changes with what decides how a job resumes: commands, image, checkpoint directory. The code itself is not in it.
+// Changes with everything that decides how a job resumes: commands, image, checkpoint directory. The code itself is not
+// included.
 [[nodiscard]] std::string resume_fingerprint(const job::Spec& spec);
 
-// True when the newest drill of the job has shown that it continues elsewhere, and the job is unchanged since.
+// Returns true if the newest drill of the job has shown that it continues elsewhere, and the job is unchanged since.
 [[nodiscard]] Result<bool> passed_drill(registry::Registry& registry, const job::Spec& spec);
 [[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
                                                                const sched::Decision& decision,

@@ -13,11 +13,11 @@ Result<void> check_empty(const os::Path& directory, std::string_view what) {
   if (!os::exists(directory)) return {};
   TRY_ASSIGN(const std::optional<os::FileStatus> status, os::status_of(directory));
   if (status && status->kind != os::FileKind::directory)
-    return make_error(Code::exists, directory.string() + " exists and is no directory");
+    return make_error(Code::exists, directory.string() + " exists and is not a directory");
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
   if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists, directory.string() + " is not empty: " + std::string(what) +
-                                      " copied into a new directory only");
+                                      " copied only into a new or empty directory");
 }
 
 namespace {
@@ -46,7 +46,7 @@ Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store
                            [&](std::uint64_t more) { return control::check_room(directory, more); });
   };
   Result<void> copied = copy();
-  // No chunk is missing, and no state directory is damaged: the directory that was named cannot be filled.
+  // No chunk is missing, and no state directory is damaged: the named directory cannot be filled.
   if (const Code code = copied ? Code::internal : copied.error().code;
       (code == Code::io || code == Code::not_found) && !source.failed())
     return make_error(Code::exists, copied.error().one_line());

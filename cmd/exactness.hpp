@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a job that was restored is the run that it would have been, for those who show it.
+// Shows whether a restored job continued exactly.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace gridctl::cmd {
 
-// Judges the newest restored attempt; nullopt when none was restored.
+// Judges the newest restored attempt; nullopt if none was restored.
 [[nodiscard]] Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths,
                                                                     registry::Registry& registry, const JobId& id);
 }  // namespace gridctl::cmd

@@ -87,13 +87,13 @@ Result<std::vector<wire::StreamEntry>> FileStreams::list(const std::string& path
   if (!ended) return make_error(Code::interrupted, "interrupted");
   if (ended->error) return *ended->error;
   TRY_ASSIGN(const os::FileStatus size, os::status_of(reader.get()));
-  if (size.size > k_list_bytes_max) return make_error(Code::protocol_violation, "the host sent a list without end");
+  if (size.size > k_list_bytes_max) return make_error(Code::protocol_violation, "the host sent an endless list");
   std::string text(size.size, '\0');
   TRY(os::read_exactly(reader.get(), reinterpret_cast<std::byte*>(text.data()), text.size(), 0));
   std::vector<wire::StreamEntry> entries;
   for (const std::string& line : split_lines(text)) {
     TRY_ASSIGN(wire::StreamEntry entry, wire::parse_stream_entry(line));
-    if (!stays_inside(entry.path)) return make_error(Code::protocol_violation, "the host named a path that leads outside");
+    if (!stays_inside(entry.path)) return make_error(Code::protocol_violation, "the host named a path outside the directory");
     entries.push_back(std::move(entry));
   }
   if (entries.empty()) return make_error(Code::not_found, sanitize(path) + " is neither a file nor a directory");
@@ -103,7 +103,7 @@ Result<std::vector<wire::StreamEntry>> FileStreams::list(const std::string& path
 Result<void> FileStreams::work_off() {
   begin_some();
   const auto stop = loop_.on_signal(SIGINT, [this] {
-    outcome_ = make_error(Code::interrupted, "interrupted; the same command continues large files");
+    outcome_ = make_error(Code::interrupted, "interrupted; repeat the command to continue with large files");
     loop_.stop();
   });
   if (under_way_ > 0) loop_.run();
@@ -145,7 +145,7 @@ Result<CopyTotal> FileStreams::fetch(const std::string& path, const os::Path& in
   return total_;
 }
 
-// Last: nothing is written through them.
+// Links are made last, so that nothing is written through them.
 Result<void> FileStreams::make_links(const std::vector<wire::StreamEntry>& entries, const os::Path& top) {
   for (const wire::StreamEntry& entry : entries) {
     if (entry.type != wire::EntryType::link) continue;
@@ -213,7 +213,7 @@ Result<void> FileStreams::plan_puts(const os::Path& from, const std::string& to)
     return {};
   }
   if (status->kind != os::FileKind::regular) {
-    context_.note("left out, it is no regular file: " + sanitize(from.string()));
+    context_.note("skipped, not a regular file: " + sanitize(from.string()));
     return {};
   }
   std::uint64_t offset = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files into and out of a running job, many at a time over one connection. A file that was cut short continues where it
-// stopped.
+// Copies files into and out of a running job, many at a time over one connection. An interrupted file continues where
+// it stopped.
 #pragma once
 
 #include <deque>

@@ -21,7 +21,7 @@ std::vector<probe::Finding> findings_of(const registry::Provider& provider) {
   std::optional<EngineKind> wanted;
   if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
   std::vector<probe::Finding> findings = probe::preflight(provider.inventory, wanted);
-  // Nothing that could be mended here: said when the host is registered or checked, not each time it is looked at.
+  // Nothing can be repaired here: this is reported when the host is registered or checked, not at each look.
   std::erase_if(findings, [](const probe::Finding& finding) { return finding.point == "isolation"; });
   return findings;
 }
@@ -50,11 +50,11 @@ std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>
     if (standing.state != sched::UnitState::quarantined) continue;
     well = false;
     findings.push_back({"health", false, (unit.empty() ? "" : unit + ": ") + "quarantined: " + standing.text,
-                        "mend it, then gridctl provider check " + name.value, true});
+                        "fix it, then gridctl provider check " + name.value, true});
   }
   for (const auto& [gpu, who] : health->standing.busy)
     findings.push_back({"health", false, gpu + ": " + who, "", false});
-  if (well) findings.push_back({"health", true, "nothing is wrong with it", "", true});
+  if (well) findings.push_back({"health", true, "no problems found", "", true});
   return findings;
 }
 

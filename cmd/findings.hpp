@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of preflight, shown to people with the command that mends them.
+// Shows findings of the preflight to people with the command that fixes them.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace gridctl::cmd {
 
-// Judged anew from the inventory of the last check.
+// Judges again from the inventory of the last check.
 [[nodiscard]] std::vector<probe::Finding> findings_of(const registry::Provider& provider);
-// "  ok    disk: 12 GiB free", with the fix on a line of its own.
+// Returns "  ok    disk: 12 GiB free", with the fix on a separate line.
 [[nodiscard]] std::string finding_text(ui::Style style, const probe::Finding& finding);
-// Every finding, one line each, to stderr; fixes beneath.
+// Prints every finding, one line each, to stderr; fixes beneath.
 void show_findings(Context& context, const std::vector<probe::Finding>& findings);
-// Only those that are not ok.
+// Prints only findings that are not ok.
 void show_problems(Context& context, const std::vector<probe::Finding>& findings);
 // Returns the findings of a look at the host's health.
 [[nodiscard]] std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health,
@@ -28,7 +28,7 @@ void show_problems(Context& context, const std::vector<probe::Finding>& findings
 [[nodiscard]] std::vector<probe::Finding> bench_findings(const control::BenchReport& report);
 // Prints measurements over time to stdout: standing and health, benchmark, links. Prints nothing without any.
 [[nodiscard]] Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name);
-// JSON array of {"point","ok","required","detail","fix"}.
+// Returns a JSON array of {"point","ok","required","detail","fix"}.
 [[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);
 
 }  // namespace gridctl::cmd

@@ -26,7 +26,7 @@ constexpr std::size_t k_events_page = 200;                    // events read at 
 constexpr std::int64_t k_moving_ms = 10'000, k_moving_json_ms = 2'000;  // between two reports of a transfer
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
-// The block at the bottom of a terminal that is drawn anew when it changes.
+// Represents the block at the bottom of a terminal that is redrawn when it changes.
 class Block {
  public:
   explicit Block(Context& context) : context_(&context) {}
@@ -50,7 +50,7 @@ class Block {
   std::vector<std::string> drawn_;
 };
 
-// The display of one `watch`, tick by tick.
+// Displays one `watch`, tick by tick.
 class Watcher {
  public:
   Watcher(Context& context, registry::Registry& registry, JobId id, const WatchOptions& options)
@@ -71,7 +71,7 @@ class Watcher {
     return {};
   }
 
-  // True when the job is final and everything is shown.
+  // Returns true if the job is final and everything is shown.
   Result<bool> tick(const registry::Job& job) {
     const bool final = job::is_final(job.state);
     TRY(print_events());
@@ -88,7 +88,7 @@ class Watcher {
     return final || context_->reader_gone();
   }
 
-  // In the block of a terminal; else as a line from time to time.
+  // Shows transfers in the block of a terminal; otherwise as an occasional line.
   void show_moving() {
     moving_ = control::moving_now(context_->paths(), id_, context_->now());
     if (moving_.empty() || (live_ && !options_.events_json)) return;
@@ -225,7 +225,7 @@ Result<void> follow(Context& context, registry::Registry& registry, const JobId&
       TRY_ASSIGN(job, registry.job(id));
       version = now;
     }
-    // Whoever waits for a job wants it followed: a daemon that died is started again.
+    // A user who waits for a job wants it followed: a daemon that died is restarted.
     if (!job::is_final(job->state) && context.clock.boot() >= next_check) {
       next_check = context.clock.boot() + k_daemon_check;
       TRY_ASSIGN(const control::DaemonStatus status, control::daemon_status(context.state));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for things to happen to a job.
+// Waits for events of a job.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace gridctl::cmd {
 
-// How often the database is asked whether anything changed, and the log files whether they grew.
+// Interval of the checks for changes in the database and for growth of the log files.
 inline constexpr Duration k_follow_period = std::chrono::milliseconds{150};
 
-// Calls `look` at once and then every period until it returns true. timed_out (with exit code 124) when --timeout runs
-// out, interrupted on SIGINT and SIGTERM; both say what goes on `meanwhile`, and the line that waits `again`.
+// Calls `look` at once and then every period until it returns true. timed_out (with exit code 124) when --timeout
+// expires, interrupted on SIGINT and SIGTERM; both say what continues `meanwhile`, and the command that waits `again`.
 [[nodiscard]] Result<void> repeat(Context& context, Duration period, const std::function<Result<bool>()>& look,
                                   const std::string& meanwhile, const std::string& again);
 
-// Follows with the job as it is at that moment (read anew only after a commit). A daemon that died meanwhile is started
-// again.
+// Follows with the job's present state (read again only after a commit). A daemon that died in the meantime is
+// restarted.
 [[nodiscard]] Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
                                   const std::function<Result<bool>(const registry::Job&)>& look);
 
@@ -32,7 +32,7 @@ struct WatchOptions {
   bool joblog_goes_on = false;
   std::string results{};     // of a bag: folder that gets what each task prints
 };
-// The live view with a terminal, one line per change without; returns the job when it is final.
+// Shows the live view on a terminal, otherwise one line per change; returns the job when it is final.
 [[nodiscard]] Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,
                                           const WatchOptions& options);
 

@@ -19,7 +19,7 @@ Result<void> warn_unfollowed(Context& context, registry::Registry& registry) {
   TRY_ASSIGN(const std::size_t unfinished, registry.count_unfinished());
   if (unfinished == 0 || is_followed(context)) return {};
   const std::string who = unfinished == 1 ? "the unfinished job" : std::to_string(unfinished) + " unfinished jobs";
-  context.note("warning: nobody follows " + who + ", so what you see may be old: gridctl daemon start");
+  context.note("warning: no daemon follows " + who + ", so what you see may be old: gridctl daemon start");
   return {};
 }
 

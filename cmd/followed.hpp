@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether anybody follows the jobs of a state directory: what listings show is only as new as their follower.
+// Checks whether a daemon follows the jobs of a state directory: listings are only as new as what it last saw.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace gridctl::cmd {
 
-// Says on standard error, before a listing, that nobody follows jobs that are not finished, and what to do about it.
+// Warns on standard error, before a listing, that nothing follows unfinished jobs, and what to do about it.
 [[nodiscard]] Result<void> warn_unfollowed(Context& context, registry::Registry& registry);
 
-// True while a daemon of this state directory asks its hosts how they are.
+// Returns true while a daemon of this state directory asks its hosts for their state.
 [[nodiscard]] bool is_followed(const Context& context);
-// How a host is, as far as that is known today: "answered" for one that did when it was last asked, and that nobody
-// has asked since.
+// Returns the state of a host, as far as it is known today: "answered" for one that did when it was last asked, if
+// nothing has asked it since.
 [[nodiscard]] std::string liveness_today(const registry::Provider& provider, bool followed, WallTime now);
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole line of another tool, said in our words.
+// Translates a complete line of another tool into our words.
 #include "cmd/habit_words.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 13> k_job_nouns{"pod", "pods", "po", "job
 constexpr std::array<std::string_view, 10> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers", "offer",
                                                        "machines", "machine", "gpus"};
 constexpr std::array<std::string_view, 4> k_kube_verbs{"get", "describe", "delete", "destroy"};
-// Options with a value, of sbatch, srun, sky and docker, that say nothing about what runs.
+// Options with a value, from sbatch, srun, sky and docker, that say nothing about what runs.
 constexpr std::array<std::string_view, 18> k_with_value{"-f", "--file", "--filename", "-c", "--cluster", "-n", "-N", "-p",
                                                        "-t", "-J", "-o", "-e", "-A", "-v", "--volume", "-w", "-u", "--name"};
 
@@ -35,14 +35,14 @@ std::string quoted(const Words& words, std::size_t from = 0) {
 
 bool is_job_file(std::string_view word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
 
-// "gpu:a100:2", "gpu:2", "all", "a100:2": what --gpu takes.
+// Returns the value for --gpu from "gpu:a100:2", "gpu:2", "all", "a100:2".
 std::string gpu_of(std::string_view text) {
   if (text.starts_with("gpu:")) text.remove_prefix(4);
   if (text.empty() || text == "gpu" || text == "all") return "1";
   return std::string(text);
 }
 
-// The words before the program: our options for the known ones; the rest is dropped.
+// Holds the words before the program: our options for known ones; the rest is dropped.
 struct ForeignLine {
   Words options;
   std::string image;  // of docker run
@@ -92,7 +92,7 @@ std::string submission(const Words& words, bool with_image = false, bool batch =
   return text + " -- " + quoted(program);
 }
 
-// `get pods`, `describe job X`, `delete -f FILE`, `destroy instance 42`.
+// Handles `get pods`, `describe job X`, `delete -f FILE`, `destroy instance 42`.
 std::string by_noun(const Words& words) {
   const std::string &verb = words[0], noun = words.size() > 1 ? words[1] : "", name = words.size() > 2 ? words[2] : "";
   const bool host = one_of(noun, k_host_nouns);

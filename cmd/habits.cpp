@@ -24,7 +24,7 @@ constexpr Alias k_aliases[] = {
     {"provider", "add", "register"}, {"provider", "create", "register"}, {"provider", "test", "check"},
 };
 
-// {rest}: what follows the word.
+// Maps foreign words; {rest}: what follows the word.
 struct Foreign {
   std::string_view word, instead;
 };
@@ -68,7 +68,7 @@ constexpr ForeignOption k_options[] = {
     {"--output", "gridctl job logs NAME shows the output of all attempts"},
     {"--error", "gridctl job logs NAME shows the output of all attempts"},
     {"--chdir", "--workdir DIR"},
-    {"--requeue", "a lost job is restarted by itself"},
+    {"--requeue", "gridctl restarts a lost job automatically"},
     {"--account", "owner: NAME in the job file"},
     {"--qos", "--priority N"},
     {"--export", "--env K=V"},
@@ -79,8 +79,8 @@ constexpr ForeignOption k_options[] = {
     {"--image-id", "--image IMAGE"},
     {"--volume", "file_mounts: in the job file"},
     {"--mount", "file_mounts: in the job file"},
-    {"--follow", "that is what it does without -d"},
-    {"--namespace", "--state DIR keeps apart what belongs to different projects"},
+    {"--follow", "this is the default without -d"},
+    {"--namespace", "--state DIR keeps projects apart"},
 };
 
 std::string joined(const std::vector<std::string>& words, std::size_t from) {
@@ -107,7 +107,7 @@ const Command* command_by_habit(std::string_view noun, std::string_view verb) {
 }
 
 namespace {
-// `docker exec -it train bash`, `kubectl exec train -- nvidia-smi`
+// Handles `docker exec -it train bash`, `kubectl exec train -- nvidia-smi`.
 std::string entering(std::vector<std::string> words) {
   std::erase(words, "--");
   words.erase(words.begin(), std::find_if(words.begin() + 1, words.end(), [](const auto& w) { return !w.starts_with('-'); }));
@@ -131,10 +131,10 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
     for (const Foreign& foreign : k_commands)
       if (foreign.word == word)
         return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
-  // A verb of ours without its noun: jobs are meant, where both have it.
+  // For one of our verbs without its noun, jobs are meant if both have it.
   for (const std::string_view noun : {"job", "provider", "checkpoint", "daemon"})
     if (const Command* command = find_command(noun, word); command != nullptr && !command->hidden && word != "ls")
-      return make_error(Code::usage, shown + ": it needs its noun",
+      return make_error(Code::usage, shown + ": the noun is missing",
                         filled("gridctl " + full_name(*command) + " {rest}", joined(arguments, 1)));
   for (const Foreign& foreign : k_commands)
     if (foreign.word == word)
@@ -169,8 +169,8 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
     words.erase(words.begin());
   }
   if (const auto script = os::read_file(words[0], k_script_read_max); script && script->find("\n#SBATCH") != std::string::npos)
-    return make_error(Code::usage, "the arguments of a batch script stand after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
-  return make_error(Code::usage, "a command to run stands after --", line + " -- " + joined(words, 0));
+    return make_error(Code::usage, "put the arguments of a batch script after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
+  return make_error(Code::usage, "put the command to run after --", line + " -- " + joined(words, 0));
 }
 
 }  // namespace gridctl::cmd

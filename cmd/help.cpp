@@ -20,7 +20,7 @@ std::string paragraph(std::string_view text, std::size_t columns, std::size_t in
   return out;
 }
 
-// Terms with their texts beside them.
+// Formats terms with their texts beside them.
 std::string list(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t columns,
                  std::size_t term_max = k_term_max) {
   std::size_t width = 0;
@@ -105,7 +105,7 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
     if (!command->examples.empty()) text += "  " + std::string(command->examples.front().line) + "\n";
   }
   text += "\nUsage: gridctl " + std::string(noun) + " COMMAND [options]\n\nCommands:\n" + list(entries, columns);
-  text += "\n'gridctl " + std::string(noun) + " COMMAND --help' explains one of them.";
+  text += "\n'gridctl " + std::string(noun) + " COMMAND --help' explains a command.";
   std::string manuals;
   for (const std::string& topic : manual_topics())
     if (topic == noun || topic.starts_with(std::string(noun) + "."))
@@ -117,7 +117,7 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
 }
 
 std::string help_in_short(std::size_t columns) {
-  std::string text = "gridctl runs jobs on your machines, and continues them elsewhere when one dies.\n\n";
+  std::string text = "gridctl runs jobs on your machines, and continues them elsewhere when a machine dies.\n\n";
   text += list({{"gridctl provider register NAME ssh://user@host", "add a machine"},
                 {"gridctl job submit train.yaml", "run a job file"},
                 {"gridctl job submit -- python3 train.py", "run a command"},

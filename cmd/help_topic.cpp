@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gridctl help training`: manual pages as plain text, from the roff that manual_pages() writes.
+// Implements `gridctl help training`: manual pages as plain text, from the roff that manual_pages() writes.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -11,7 +11,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr std::size_t k_indent = 2;
 
-// "\-" is '-', "\e" a backslash; words in quotes of a request are one.
+// "\-" means '-', "\e" a backslash; words in quotes of a request are one.
 std::string plain(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -27,7 +27,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-// Gathers words to paragraphs; requests end them.
+// Gathers words into paragraphs; requests end them.
 class Page {
  public:
   explicit Page(std::size_t columns) : columns_(columns) {}

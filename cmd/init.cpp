@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what ssh knows to a first job that survives its host: `gridctl init`.
+// Implements `gridctl init`: from the hosts that ssh knows to a first job that survives the loss of its host.
 #include <atomic>
 #include <map>
 #include <set>
@@ -32,9 +32,9 @@ constexpr std::size_t k_drill_hosts = 2;    // one is lost, the other goes on
 constexpr Example k_examples[] = {{"Choose among the hosts that ssh knows", "gridctl init"},
                                   {"In a script", "gridctl init --host ada --host bob --no-drill"},
                                   {"Every host that answers", "gridctl init --all"}};
-constexpr Option k_options[] = {{"host", 0, "NAME", "register this one", "asked at a terminal", Completion::nothing, "", true},
+constexpr Option k_options[] = {{"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
                                 {"all", 0, "", "register every host that answers"},
-                                {"no-drill", 0, "", "do not try how a job survives the loss of a host"}};
+                                {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}};
 constexpr int k_exits[] = {3, 5, 6, 7};
 
 using AskKeys = std::function<bool(const std::string&, std::span<const ssh::HostKey>)>;
@@ -44,7 +44,7 @@ struct Looked {
   Result<control::Examined> found = make_error(Code::internal, "not asked");
 };
 
-// Asks hosts side by side; `told` hears of each as it answers, one at a time.
+// Asks hosts in parallel; `told` is called for each as it answers, one at a time.
 std::vector<Looked> look_at(Context& context, const std::vector<std::string>& names,
                             const std::vector<registry::Provider>& known, control::AgentNetwork& net,
                             const AskKeys& ask, const std::function<void(const Looked&)>& told) {
@@ -78,12 +78,12 @@ std::string line_of(const Looked& looked) {
   const Inventory& has = looked.found->provider.inventory;
   return looked.name + ": " + (has.gpus.empty() ? "no GPU" : sanitize(ui::gpus(has))) + ", " + ui::number(has.cpus) +
          (has.cpus == 1 ? " CPU, " : " CPUs, ") + format_size(has.memory_bytes) +
-         (probe::passed(looked.found->findings) ? "" : "; jobs cannot run there yet");
+         (probe::passed(looked.found->findings) ? "" : "; jobs cannot run on it yet");
 }
 
 bool lacks_trust(const Looked& looked) { return !looked.found && looked.found.error().code == Code::host_key_mismatch; }
 
-// Hosts whose keys nobody knows are asked again, one after the other, with a person who compares the keys.
+// Hosts with unknown keys are asked again, one after another, with a person who compares the keys.
 std::vector<Looked> look_with_person(Context& context, const std::vector<std::string>& names,
                                      const std::vector<registry::Provider>& known, control::AgentNetwork& net) {
   const AskKeys ask = asker(context);
@@ -102,17 +102,17 @@ std::vector<std::string> not_yet(Context& context, const std::vector<std::string
   for (const std::string& name : names) {
     const auto found = std::ranges::find(known, HostName{to_name(name)}, &registry::Provider::name);
     if (found == known.end()) fresh.push_back(name);
-    else context.note(found->name.value + " is registered already, at " + sanitize(found->address));
+    else context.note(found->name.value + " is already registered, at " + sanitize(found->address));
   }
   return fresh;
 }
 
-// Names that a person typed, of those that were offered; all of them for an empty line.
+// Returns the offered names that a person typed; all of them for an empty line.
 Result<std::set<std::string>> ask_which(Context& context, const std::vector<Looked>& looked) {
   std::set<std::string> offered;
   for (const Looked& one : looked)
     if (one.found) offered.insert(one.name);
-  context.write_err("register which? [all, none, or names] ");
+  context.write_err("which hosts to register? [all, none, or names] ");
   TRY_ASSIGN(const std::string answer, os::read_typed_line());
   const std::string text = lower(trim(answer));
   if (text.empty() || text == "all") return offered;
@@ -146,7 +146,7 @@ Result<std::vector<HostName>> record(Context& context, registry::Registry& regis
   return recorded;
 }
 
-// A program of a few lines that counts and saves, and goes on from what it has saved.
+// A program of a few lines that counts and saves, and continues from what it has saved.
 constexpr const char* k_counter =
     "name: first\n"
     "run: |\n"
@@ -175,10 +175,10 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
   context.print_line("Next:");
   context.print_line("  gridctl job submit -- 'hostname; echo it works'");
   context.print_line("  gridctl provider show " + hosts.front().value);
-  context.print_line("  gridctl daemon install     # follow jobs after a reboot, too");
+  context.print_line("  gridctl daemon install     # also follow jobs after a reboot");
 }
 
-// REQUIRES: the names in `wanted` that are not in `looked` are registered already.
+// REQUIRES: the names in `wanted` that are not in `looked` are already registered.
 std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded, const std::vector<std::string>& wanted) {
   std::string list;
   for (const std::string& name : wanted)
@@ -198,7 +198,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(std::vector<std::string> names, candidates(parsed));
   const bool may_ask = context.terminal_in && context.terminal_err && !context.json;
   if (!parsed.has("host") && !parsed.has("all") && !may_ask)
-    return make_error(Code::usage, "without a terminal, say which hosts: --host NAME or --all; ssh knows " +
+    return make_error(Code::usage, "without a terminal, name the hosts: --host NAME or --all; ssh knows " +
                                        join(names, ", "),
                       "gridctl init --all");
   TRY_ASSIGN(registry::Registry registry, context.open());
@@ -208,7 +208,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   names = not_yet(context, names, known);
   if (names.empty()) {
     if (context.json) context.print_line(json_of({}, {}, wanted));
-    else context.print_line("all of them are registered; see them: gridctl provider ls");
+    else context.print_line("all of them are already registered; to list them: gridctl provider ls");
     return 0;
   }
   context.note("asking " + std::to_string(names.size()) + (names.size() == 1 ? " host..." : " hosts..."));
@@ -234,10 +234,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_init{.noun = "init",
                      .verb = "",
-                     .summary = "register hosts that ssh knows, and try one job on them",
+                     .summary = "register the hosts that ssh knows, and try a job on them",
                      .examples = init::k_examples,
                      .description =
-                         "Reads ~/.ssh/config, asks all its hosts side by side what they have, and registers those "
+                         "Reads ~/.ssh/config, takes the inventory of all its hosts in parallel, and registers those "
                          "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
                          "lost, and the job must continue on another. Then it prints what to type next.\n\n"
                          "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "

@@ -13,7 +13,7 @@ namespace gridctl::cmd {
 
 namespace job_apply {
 namespace {
-constexpr Example k_examples[] = {{"Make sure that the job of a file runs, or has run", "gridctl job apply train.yaml"}};
+constexpr Example k_examples[] = {{"Make sure that the job described by a file runs or has run", "gridctl job apply train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr int k_exits[] = {2, 3, 4, 5, 7, 9};
 
@@ -56,12 +56,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_job_apply{
     .noun = "job",
     .verb = "apply",
-    .summary = "submit a job file unless it runs already",
+    .summary = "submit a job file unless its job already runs",
     .examples = job_apply::k_examples,
     .description =
-        "Submits the job of a file, unless a job of the same name has the same content and runs, waits or has succeeded: "
-        "then nothing happens. If a job of that name runs with other content, this command changes nothing and says "
-        "what differs. A job that has failed or was cancelled, or has ended with other content, is submitted again.",
+        "Submits a job file, unless a job with the same name and content is running, waiting or has succeeded: "
+        "then nothing happens. If a job of that name runs with different content, the command changes nothing and says "
+        "what differs. It submits the file again if the job failed, was cancelled, or ended with different content.",
     .positionals = job_apply::k_positionals,
     .exit_codes = job_apply::k_exits,
     .run = job_apply::run};

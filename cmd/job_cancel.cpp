@@ -27,13 +27,13 @@ Result<void> tell(Context& context, registry::Registry& registry, const JobId& i
 
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("now") && parsed.has("grace"))
-    return make_error(Code::usage, "--now and --grace exclude each other", "gridctl job cancel --help");
+    return make_error(Code::usage, "--now and --grace cannot be combined", "gridctl job cancel --help");
   TRY_ASSIGN(const std::optional<Duration> grace, parsed.duration("grace"));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job before, registry.job(id));
   if (job::is_final(before.state)) {
-    TRY(tell(context, registry, id, "has ended already: " + std::string(job::state_name(before.state))));
+    TRY(tell(context, registry, id, "has already ended: " + std::string(job::state_name(before.state))));
     return 0;
   }
   const Duration wanted = parsed.has("now") ? Duration{0} : grace.value_or(k_grace);

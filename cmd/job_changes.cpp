@@ -7,7 +7,7 @@
 namespace gridctl::cmd {
 
 namespace {
-// Keys of the job file whose values differ.
+// Returns keys of the job file whose values differ.
 std::vector<std::string> changed_keys(const job::Spec& before, const job::Spec& after) {
   const auto one = nlohmann::json::parse(job::to_json(before)), other = nlohmann::json::parse(job::to_json(after));
   std::vector<std::string> keys;
@@ -18,7 +18,7 @@ std::vector<std::string> changed_keys(const job::Spec& before, const job::Spec& 
   return keys;
 }
 
-// Inputs whose content differs from that with which the job was submitted.
+// Returns inputs whose content differs from that at the job's submission.
 std::vector<std::string> changed_inputs(const std::vector<registry::Input>& before,
                                         const std::vector<registry::Input>& after) {
   std::vector<std::string> roles;

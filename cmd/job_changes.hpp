@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The changes that a job file would make to a running job.
+// Finds the changes that a job file would make to a running job.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gridctl::cmd {
 
-// Keys of the file whose values differ, and inputs whose content does; for people.
+// Returns keys of the file whose values differ, and inputs whose content does; for people.
 [[nodiscard]] std::vector<std::string> changes_of(const job::Spec& before,
                                                   const std::vector<registry::Input>& inputs_before,
                                                   const job::Spec& after,

@@ -14,7 +14,7 @@ namespace {
 constexpr Example k_examples[] = {
     {"Copy a file out of a running job", "gridctl job cp train-gpt:out/loss.csv ."},
     {"Put a file into its working directory", "gridctl job cp config.yaml train-gpt:"},
-    {"Copy a folder of rank 3's host", "gridctl job cp --rank 3 train-gpt:/tmp/traces traces"}};
+    {"Copy a folder from the host of rank 3", "gridctl job cp --rank 3 train-gpt:/tmp/traces traces"}};
 constexpr Positional k_positionals[] = {{"SOURCE", Completion::file}, {"DESTINATION", Completion::file}};
 constexpr Option k_options[] = {k_rank_option, k_attempt_option};
 constexpr int k_exits[] = {3, 5, 6, 7, 130};
@@ -33,7 +33,7 @@ Side side_of(const std::string& text) {
 Result<int> run(Context& context, const Parsed& parsed) {
   const Side from = side_of(parsed.positionals[0]), to = side_of(parsed.positionals[1]);
   if (from.job.empty() == to.job.empty())
-    return make_error(Code::usage, "one of the two must be in a job: ID:PATH",
+    return make_error(Code::usage, "either the source or the destination must be in a job: ID:PATH",
                       "gridctl job cp @last:out/loss.csv .");
   TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
   TRY_ASSIGN(const std::optional<std::uint64_t> attempt, parsed.whole("attempt"));
@@ -60,9 +60,9 @@ const Command k_job_cp{
     .examples = job_cp::k_examples,
     .description =
         "Copies a file or a folder between this machine and a running job. ID:PATH is a path as the job sees it; a "
-        "relative one begins in its working directory. A destination that is a directory takes the source under its own "
-        "name. A file takes its place only when it is complete, and the same command continues a large file where an "
-        "earlier try stopped.\n\n'gridctl job pull' gets the outputs of a job, also after its end.",
+        "relative one starts in its working directory. If the destination is a directory, the source keeps its own "
+        "name in it. A file appears only when it is complete, and repeating the command continues a large file where an "
+        "earlier one stopped.\n\n'gridctl job pull' gets the outputs of a job, also after its end.",
     .positionals = job_cp::k_positionals,
     .options = job_cp::k_options,
     .exit_codes = job_cp::k_exits,

@@ -37,7 +37,7 @@ constexpr Option k_options[] = {{"provider", 'p', "NAME", "use only these hosts"
                                 {"keep", 0, "", "keep the drill's checkpoints"}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
 
-// The job as it would be submitted, but under a name of its own and told that this is a drill.
+// Reads the job as it would be submitted, but under another name and with the note that this is a drill.
 Result<Submission> read_drill(Context& context, registry::Registry& registry, const Parsed& parsed,
                               std::vector<std::string> known_providers) {
   const std::string& what = parsed.positionals[0];
@@ -68,7 +68,7 @@ class Drill {
   Drill(Context& context, registry::Registry& registry, const JobId& id, bool exact_required)
       : context_(context), registry_(registry), id_(id), exact_required_(exact_required), log_(context.paths(), id) {}
 
-  // True when there is a verdict.
+  // Returns true when there is a verdict.
   Result<bool> tick(const registry::Job& job) {
     TRY(log_.read_new([this](AttemptNumber attempt, std::string_view bytes) {
       progress_[attempt].read(bytes);
@@ -102,7 +102,7 @@ class Drill {
       watched_ = attempt.epoch;
       runs_since_ = now;
       saved_since_.reset();
-      context_.note("it runs on " + attempt.lead().host.value + "; waiting for its first checkpoint");
+      context_.note("the job runs on " + attempt.lead().host.value + "; waiting for its first checkpoint");
     }
     if (!saved_since_) {
       TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(attempt.epoch));
@@ -111,7 +111,7 @@ class Drill {
       saved_since_ = now;
       to_first_checkpoint_ = now - runs_since_;
     }
-    // A count that has moved tells a beginning from a continuation.
+    // A count that has moved distinguishes a beginning from a continuation.
     if (!progress_[attempt.number].moves_or_is_mute() && now < *saved_since_ + k_look_before) return false;
     if (!would_do_steps_twice(job, attempt) && now < *saved_since_ + (exact_required_ ? k_look_after : k_look_before))
       return false;
@@ -121,12 +121,13 @@ class Drill {
     killed_ = attempt.epoch;
     killed_at_ = now;
     context_.note("checkpoint " + std::to_string(job.machine.head.value) + " is safe; from now on " + facts_.from +
-                  " counts as lost");
+                  " is treated as lost");
     TRY(registry_.apply(id_, {context_.now(), job::Drilled{attempt.epoch}}));
     return false;
   }
 
-  // Steps that are done again after the kill show whether it continues exactly. Whoever prints none is not waited for.
+  // Steps that run again after the kill show whether it continues exactly. A program that prints none is not waited
+  // for.
   bool would_do_steps_twice(const registry::Job& job, const job::Attempt& attempt) {
     std::size_t steps = 0;
     for (const auto& [name, series] : numbers_[attempt.number].series()) steps = std::max(steps, series.size());
@@ -149,7 +150,7 @@ class Drill {
       facts_.to = attempt.lead().host.value;
       began_again_ = now;
       TRY(note_restored(attempt.resumed_from));
-      context_.note("it runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +
+      context_.note("the job runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +
                     ", " + format_duration(now - killed_at_) + " later");
     }
     TRY(look(attempt.number, attempt.epoch));
@@ -161,7 +162,7 @@ class Drill {
   }
 
   Result<void> look(AttemptNumber number, Epoch epoch) {
-    // Output lags behind: what it had printed by the kill may have come only now.
+    // Output lags behind: lines printed before the kill may have arrived only now.
     facts_.before = progress_[before_].ranges();
     facts_.after = progress_[number].ranges();
     if (!facts_.after.empty() && !took_) took_ = context_.clock.boot() - killed_at_;
@@ -191,7 +192,7 @@ class Drill {
     return true;
   }
 
-  // More of its output would not change what it shows.
+  // More of its output would not change the result.
   [[nodiscard]] bool knows_exactness() const {
     if (!exactness_ || numbers_.empty() || numbers_.rbegin()->second.series().empty()) return true;
     const job::ExactnessVerdict& verdict = exactness_->verdict;
@@ -199,16 +200,16 @@ class Drill {
     return verdict.complete && (clear || verdict.steps_after >= k_steps_after);
   }
 
-  // It has ended by itself.
+  // The job has ended on its own.
   Result<bool> conclude(const registry::Job& job) {
     TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry_.attempts(id_));
     const std::string how = job.machine.reason_text;
     if (!killed_) {
-      verdict_ = {"no", "it ended before it had a checkpoint: " + how, {}};
+      verdict_ = {"no", "the job ended before it had a checkpoint: " + how, {}};
       return true;
     }
     if (attempts.empty() || attempts.back().epoch <= *killed_) {
-      verdict_ = {"no", "it did not run again: " + how, {}};
+      verdict_ = {"no", "the job did not run again: " + how, {}};
       return true;
     }
     const registry::AttemptRecord& last = attempts.back();
@@ -246,7 +247,7 @@ class Drill {
   std::uint64_t restored_bytes_ = 0;
 };
 
-// Ends the drill's job and waits until no host has anything of it.
+// Ends the drill's job and waits until no host has anything from it.
 Result<void> clean_up(Context& context, registry::Registry& registry, const JobId& id, bool keep) {
   TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
   TRY(control::ensure_daemon(context.state, true));
@@ -319,7 +320,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes(), drill.exactness())
                                   : result.summary);
   if (!context.json && !drill.facts().to.empty() && drill.facts().to == drill.facts().from)
-    context.note("no other host could take it: it was resumed on the same one");
+    context.note("no other host could run the job, so it resumed on the same one");
   return verdict.word == "yes" ? 0 : 1;
 }
 }  // namespace
@@ -333,7 +334,7 @@ const Command k_job_drill{
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
-        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss of steps that are done twice show "
+        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss, compared for the steps that run twice, show "
         "whether it continues exactly; 'recovery: {exact: required}' in the job file makes the drill fail otherwise. It "
         "then ends the drill's job and cleans up the hosts. The drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
         "the host.\n\nThe job sees GRIDCTL_DRILL=1, so that it can use a smaller model or data set, and "

@@ -22,7 +22,7 @@ constexpr int k_exits[] = {3, 5, 6, 7, 130};
 
 Result<int> exec(Context& context, const Parsed& parsed) {
   if (parsed.command.empty())
-    return make_error(Code::usage, "no command is given",
+    return make_error(Code::usage, "no command given",
                       "gridctl job exec " + parsed.positionals[0] + " -- COMMAND, or gridctl job shell " +
                           parsed.positionals[0]);
   TRY_ASSIGN(const RunningMember member, running_member(context, parsed));
@@ -34,7 +34,7 @@ Result<int> exec(Context& context, const Parsed& parsed) {
 
 Result<void> check_terminal(const Context& context, std::string_view instead) {
   if (context.terminal_in && context.terminal_out) return {};
-  return make_error(Code::usage, "a shell needs a terminal, and standard input or output is none", std::string(instead));
+  return make_error(Code::usage, "a shell needs a terminal, but standard input or output is not one", std::string(instead));
 }
 
 Result<int> shell(Context& context, const Parsed& parsed) {
@@ -65,8 +65,8 @@ const Command k_job_exec{
         "Runs a command on the host of a running job: in its container, as its user, in its working directory, with its "
         "environment and its limits. The exit code is that of the command: 126 or 127 if it cannot be run, 128 and the "
         "signal if one killed it. Standard input, output and error stay separate; if standard input and output are a "
-        "terminal, the command gets a terminal too.\n\nThe command ends with this connection, and with the attempt: "
-        "the job ends as if nobody had been there.",
+        "terminal, the command gets a terminal too.\n\nThe command ends when this connection or the attempt ends: "
+        "it never delays the end of the job.",
     .positionals = job_exec::k_job,
     .options = job_exec::k_options,
     .tail = "COMMAND",
@@ -80,7 +80,7 @@ const Command k_job_shell{
     .description =
         "Opens a shell with a terminal on the host of a running job, like 'gridctl job exec': in the job's container, as "
         "its user, in its working directory, with its environment. bash is used if the image has it, otherwise sh. "
-        "The exit code is that of the shell.\n\nThe shell and all that it started end with this connection, and with "
+        "The exit code is that of the shell.\n\nThe shell and everything it started end with this connection, and with "
         "the attempt.",
     .positionals = job_exec::k_job,
     .options = job_exec::k_options,
@@ -92,8 +92,8 @@ const Command k_provider_shell{
     .summary = "open a shell on a host",
     .examples = job_exec::k_host_examples,
     .description =
-        "Opens a login shell with a terminal on a host, as the user by which gridctl logs in there. The exit code is "
-        "that of the shell. The shell and all that it started end with this connection.",
+        "Opens a login shell with a terminal on a host, as the user that gridctl logs in as. The exit code is "
+        "that of the shell. The shell and everything it started end with this connection.",
     .positionals = job_exec::k_provider,
     .exit_codes = job_exec::k_exits,
     .run = job_exec::host_shell};

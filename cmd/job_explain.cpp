@@ -25,17 +25,17 @@ constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job
                                   {"Why does the job run on this host?", "gridctl job explain @last"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
-// For a job that nobody has looked at yet: the scheduler's present decision.
+// Returns the scheduler's present decision for a job that was not looked at yet.
 Result<std::vector<std::string>> prospects(registry::Registry& registry, const registry::Job& job,
                                            const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
   std::vector<std::string> lines = sched::explain(decision);
-  lines.insert(lines.begin(), "not decided yet; with what is known now:");
+  lines.insert(lines.begin(), "not decided yet; from what gridctl knows now:");
   return lines;
 }
 
-// The interval is tuned anew while the job runs: the newest one counts, not the one that was assumed at the start.
+// The interval is tuned again while the job runs: the newest one counts, not the one assumed at the start.
 Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, std::vector<std::string>& lines) {
   TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, 0, 0));
   const auto newest = std::find_if(events.rbegin(), events.rend(), [](const registry::EventRecord& event) {
@@ -58,7 +58,7 @@ Result<sched::Outline> outline_of(registry::Registry& registry, const registry::
   return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
 }
 
-// Remotes where copies of its checkpoints must not be.
+// Adds remotes to which copies of its checkpoints must not go.
 Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, std::vector<std::string>& lines) {
   registry::CopyWanted wanted;
   wanted.constraints = spec.constraints;
@@ -66,11 +66,11 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
   TRY_ASSIGN(const std::vector<control::RemoteOffer> offers, control::remote_offers(registry));
   for (const control::RemoteOffer& offer : offers)
     if (const std::string why = control::copy_refusal(wanted, offer); !why.empty())
-      lines.push_back("copies of its checkpoints do not go to " + offer.name + ": " + why);
+      lines.push_back("copies of its checkpoints are not sent to " + offer.name + ": " + why);
   return {};
 }
 
-// For a running gang: its library, and the network settings of its members.
+// Adds, for a running gang, its library and the network settings of its members.
 Result<void> add_backend(registry::Registry& registry, const registry::Job& job, std::vector<std::string>& lines) {
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !attempt->is_gang()) return {};
@@ -121,7 +121,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (const auto* waiting = std::get_if<job::Waiting>(&job.machine.phase);
       waiting != nullptr && waiting->until && *waiting->until > context.now())
     context.print_line("  the next attempt starts at " + format_rfc3339(*waiting->until) +
-                       " at the earliest: each try after a failure comes later");
+                       " at the earliest: the wait grows with each failure");
   for (const job::Avoided& avoided : job.machine.avoided)
     context.print_line("  stays away from " + avoided.host.value + ": " + sanitize(avoided.reason));
   return 0;

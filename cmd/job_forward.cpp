@@ -21,9 +21,9 @@ constexpr Duration k_again = std::chrono::seconds{1};         // after a connect
 constexpr Duration k_again_max = std::chrono::seconds{15};    // long each time, up to this
 
 constexpr Example k_examples[] = {
-    {"Open TensorBoard of a running job at http://127.0.0.1:6006", "gridctl job forward train-gpt 6006"},
-    {"Jupyter on another port here", "gridctl job forward notebook 9000:8888"},
-    {"On any port that is free here", "gridctl job forward notebook 0:8888"}};
+    {"Open the TensorBoard of a running job at http://127.0.0.1:6006", "gridctl job forward train-gpt 6006"},
+    {"Reach Jupyter on a different local port", "gridctl job forward notebook 9000:8888"},
+    {"Use any free local port", "gridctl job forward notebook 0:8888"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"[LOCAL:]PORT"}};
 constexpr Option k_options[] = {k_rank_option};
 constexpr int k_exits[] = {1, 3, 5, 6, 7, 9};
@@ -37,11 +37,11 @@ Result<Ports> parse_ports(const std::string& text) {
   const auto remote = parse_number<std::uint16_t>(far);
   const auto local = colon == std::string::npos ? remote : parse_number<std::uint16_t>(text.substr(0, colon));
   if (!remote || !local || *remote == 0)
-    return make_error(Code::usage, "'" + sanitize(text) + "' names no ports", "write PORT or LOCAL:PORT, as in 9000:8888");
+    return make_error(Code::usage, "'" + sanitize(text) + "' is not a port or a pair of ports", "write PORT or LOCAL:PORT, as in 9000:8888");
   return Ports{*local, *remote};
 }
 
-// One forward over all attempts of a job.
+// Runs one forward over all attempts of a job.
 class Forward {
  public:
   Forward(Context& context, registry::Registry& registry, JobId job, std::optional<std::uint64_t> rank, Ports ports)
@@ -63,7 +63,7 @@ class Forward {
   }
 
  private:
-  // The first connection is made before the port is printed: a job that cannot be reached is an error.
+  // The first connection is made before the port is printed, so that an unreachable job is an error.
   Result<void> connect_first() {
     TRY_ASSIGN(RunningMember member, running_member(registry_, job_, rank_, std::nullopt));
     TRY_ASSIGN(auto channel, enter(context_, loop_, member.provider, whom(member)));
@@ -76,7 +76,7 @@ class Forward {
     place_ = member.provider.name.value;
     call_ = std::make_unique<control::StreamCall>(loop_, context_.clock, std::move(channel));
     call_->on_lost = [this](const Error& why) {
-      context_.note("the connection to the job broke: " + why.one_line());
+      context_.note("the connection to the job was lost: " + why.one_line());
       drop();
     };
     pause_ = k_again;
@@ -84,7 +84,7 @@ class Forward {
 
   void drop() {
     if (call_ == nullptr) return;
-    call_->streams().abandon(make_error(Code::host_unreachable, "the connection to the job broke"));
+    call_->streams().abandon(make_error(Code::host_unreachable, "the connection to the job was lost"));
     loop_.post([gone = std::shared_ptr<control::StreamCall>(std::move(call_))] {});
   }
 
@@ -108,7 +108,7 @@ class Forward {
     }
   }
 
-  // Each reason once until the job moves: a browser opens many connections.
+  // Reports each reason once until the job moves: a browser opens many connections.
   void tell(const Error& error) {
     if (told_.insert(error.message).second)
       context_.note("port " + std::to_string(ports_.remote) + ": " + error.message +

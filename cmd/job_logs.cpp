@@ -13,16 +13,16 @@ namespace {
 constexpr Example k_examples[] = {
     {"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
     {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
-    {"Print what came in the last ten minutes and names a loss", "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
+    {"Print the lines of the last ten minutes that mention a loss", "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
     {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"},
                                 {"tail", 'n', "N", "start with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
-                                {"task", 0, "LIST", "of a bag, only these tasks: 17, or 17,20-30", "all"},
+                                {"task", 0, "LIST", "only these tasks of a bag: 17, or 17,20-30", "all"},
                                 {"rank", 0, "R", "only this rank's lines", "all"},
-                                {"since", 0, "TIME", "only lines that came since then: 10m (ago), or 2026-12-01T08:00:00Z"},
-                                {"timestamps", 't', "", "begin each line with the time when it came"},
+                                {"since", 0, "TIME", "only lines received since then: 10m (ago), or 2026-12-01T08:00:00Z"},
+                                {"timestamps", 't', "", "prefix each line with the time it was received"},
                                 {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
@@ -38,7 +38,7 @@ Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry
                     "gridctl job show " + id.value);
 }
 
-// Several processes that gridctl starts: their lines are labelled.
+// gridctl starts several processes, whose lines are labelled.
 bool has_ranks(const job::Spec& spec) {
   return spec.num_nodes > 1 || spec.gang.ranks_per_node > 1 || spec.launcher != job::Launcher::plain;
 }
@@ -62,14 +62,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job about, registry.job(id));
   if (rank && *rank != 0 && !has_ranks(about.spec))
-    return make_error(Code::not_found, "job " + id.value + " is one process: there is no rank " + std::to_string(*rank),
+    return make_error(Code::not_found, "job " + id.value + " is a single process: there is no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
   if (parsed.has("task") && !about.spec.tasks)
-    return make_error(Code::usage, "job " + id.value + " is no bag of tasks", "gridctl job logs " + id.value);
+    return make_error(Code::usage, "job " + id.value + " is not a bag of tasks", "gridctl job logs " + id.value);
   if (about.spec.tasks && !parsed.has("attempt") && !parsed.has("follow") && !tail) {
     for (const std::string_view option : {"since", "timestamps", "grep"})
       if (parsed.has(option))
-        return make_error(Code::unsupported, "the output of tasks has no --" + std::string(option) + "; with --attempt, a worker's log has",
+        return make_error(Code::unsupported, "--" + std::string(option) + " does not apply to the output of tasks; use it with --attempt, for a worker's log",
                           "gridctl job logs " + id.value + " | grep PATTERN");
     return print_task_output(context, about, parsed.has("task") ? std::optional(parsed.value("task")) : std::nullopt);
   }
@@ -97,8 +97,8 @@ const Command k_job_logs{
     .examples = job_logs::k_examples,
     .description =
         "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
-        "made visible. A line on standard error marks the start of each attempt. Of a bag, the output of its tasks "
-        "comes in the order of the tasks; with --attempt, what the first worker printed besides, for example in setup.\n\n"
+        "made visible. A line on standard error marks the start of each attempt. For a bag, the output of its tasks "
+        "comes in the order of the tasks; --attempt prints the other output of the first worker, for example of its setup.\n\n"
         "The times of --since, --timestamps and --json are those at which lines reached this machine: up to some seconds "
         "after they were printed, later after a broken link. --json prints one object a line.",
     .positionals = job_logs::k_positionals,

@@ -20,21 +20,21 @@ constexpr Duration k_watch_period = std::chrono::seconds{1};
 constexpr int k_exits[] = {7, 130};
 constexpr std::size_t k_many = 200;  // for more of them all pasts are read at once
 
-constexpr Example k_examples[] = {{"Jobs that are not finished, and the newest that are", "gridctl job ls"},
-                                  {"Only those that are not finished", "gridctl job ls --active"},
-                                  {"What failed", "gridctl job ls --status FAILED"},
-                                  {"The most expensive jobs of a week on one host",
+constexpr Example k_examples[] = {{"List unfinished jobs, and the newest finished ones", "gridctl job ls"},
+                                  {"List only unfinished jobs", "gridctl job ls --active"},
+                                  {"List failed jobs", "gridctl job ls --status FAILED"},
+                                  {"List the week's most expensive jobs on one host",
                                    "gridctl job ls 'provider=ada age<7d' --sort cost- -n 10"},
                                   {"For a script", "gridctl job ls --json"}};
 constexpr Positional k_positionals[] = {{"QUERY", Completion::nothing, false}};
 constexpr Option k_options[] = {
     {"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "", Completion::choices,
      "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
-    {"active", 'a', "", "only jobs that are not finished"},
+    {"active", 'a', "", "only unfinished jobs"},
     {"all", 0, "", "every job, however old"},
     {"limit", 'n', "N", "the newest N, or the first N with --sort", "50; with --json, QUERY or --sort all"},
     {"sort", 0, "FIELDS", "sort by these fields, such as cost- or state,age; FIELD- sorts in descending order"},
-    {"output", 'o', "FORM", "more columns, and none cut to the terminal's width", "", Completion::choices, "wide"},
+    {"output", 'o', "FORM", "more columns, none of them cut to the terminal's width", "", Completion::choices, "wide"},
     {"watch", 'w', "", "show the list again whenever it changes, until Ctrl-C"}};
 
 Result<ListedJob> listed(registry::Registry& registry, registry::JobRow job, WallTime now) {
@@ -140,7 +140,7 @@ Result<Wish> wish_of(const Context& context, const Parsed& parsed) {
   return wish;
 }
 
-// One listing: text for standard output, and a note for people.
+// Holds one listing: text for standard output, and a note for people.
 struct Listing {
   std::string text, note;
 };
@@ -167,10 +167,10 @@ Result<Listing> look(Context& context, registry::Registry& registry, const Wish&
                        : wish.filter.active_only       ? "no job is active"
                                                        : "no jobs yet; start one: gridctl job submit FILE.yaml"};
   return Listing{table_of(context.paths(), std::move(jobs), wish.wide).render(wish.wide ? 0 : context.columns_out(), context.out_style),
-                 older ? "older jobs are not shown; see them with --all" : ""};
+                 older ? "older jobs are not shown; --all shows them" : ""};
 }
 
-// On a terminal the list is drawn anew in place; elsewhere it is printed again when it has changed.
+// On a terminal, the list is redrawn in place; elsewhere it is printed again when it has changed.
 Result<int> keep_looking(Context& context, registry::Registry& registry, const Wish& wish) {
   std::string shown;
   const auto again = [&]() -> Result<bool> {
@@ -207,7 +207,7 @@ const Command k_job_ls{
                    "QUERY is a sequence of terms that must all hold: FIELD OPERATOR VALUE with the operators = != > >= < <= "
                    "in notin, as in 'state in [FAILED,CANCELLED] cost>5 age<7d name=train*'. Fields: id, name, state, reason, "
                    "provider, resources, exit_code, moves, cost (USD), age and ended (since then), took. A term about "
-                   "something that a job does not have never holds.",
+                   "a property that a job does not have never holds.",
     .positionals = job_ls::k_positionals,
     .options = job_ls::k_options,
     .exit_codes = job_ls::k_exits,

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* k_file = "submitted.yaml";
 constexpr const char* k_command = "submitted.command";
 
-// A value too short to be looked for everywhere is masked where it follows the secret's name in a line.
+// A value too short to be searched for everywhere is masked where it follows the secret's name in a line.
 void mask_after_name(std::string& text, const std::string& name, const std::string& value) {
   if (value.empty()) return;
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {

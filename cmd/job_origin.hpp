@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job was submitted: its file as it was, and the command. Kept beside the job's logs, without secrets.
+// Records how a job was submitted: its original file, and the command. Kept beside the job's logs, without secrets.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ struct JobOrigin {
   std::string command;  // "gridctl job submit --gpu 1 -- nvidia-smi"
 };
 
-// Reads the job file that the command names once more; `typed` is what was read from standard input. Secrets become
+// Reads the job file that the command names again; `typed` is what was read from standard input. Secrets become
 // asterisks.
 [[nodiscard]] JobOrigin origin_of(const Command& command, const Parsed& parsed, std::string typed,
                                   const std::map<std::string, std::string>& secrets);
 [[nodiscard]] Result<void> write_origin(const control::Paths& paths, const JobId& id, const JobOrigin& origin);
-// Empty for a job of an earlier gridctl.
+// Returns empty for a job of an earlier gridctl.
 [[nodiscard]] JobOrigin read_origin(const control::Paths& paths, const JobId& id);
 
 }  // namespace gridctl::cmd

@@ -10,7 +10,7 @@ namespace job_pause {
 namespace {
 constexpr Example k_examples[] = {
     {"Free the GPU of a running job; its state stays in the host's memory", "gridctl job pause train-gpt"},
-    {"Continue it there, where it stopped", "gridctl job resume train-gpt"},
+    {"Continue it where it stopped", "gridctl job resume train-gpt"},
     {"Let it move to another host if it is still paused after eight hours", "gridctl job pause train-gpt --max 8h"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a job besides its host, for every command that plans or explains: class, backend, strategy, physics.
+// Plans a job apart from its host, for every command that plans or explains: class, backend, strategy, physics.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace gridctl::cmd {
 
-// Where the decision puts it, and where it runs. `hosts` must outlive the result.
+// Returns where the decision puts it, and where it runs. `hosts` must outlive the result.
 [[nodiscard]] std::vector<sched::Chosen> chosen_of(const sched::Decision& decision,
                                                    const std::vector<sched::HostFacts>& hosts);
 [[nodiscard]] std::vector<sched::Chosen> chosen_of(const sched::GangDecision& decision,
@@ -23,14 +23,14 @@ namespace gridctl::cmd {
 [[nodiscard]] std::vector<sched::Chosen> chosen_of(const registry::Job& job,
                                                    const std::vector<sched::HostFacts>& hosts);
 
-// A list of {"provider","engine","gpus","price"}.
+// Returns a list of {"provider","engine","gpus","price"}.
 [[nodiscard]] std::string members_json(std::span<const sched::Placement> members);
-// {"hours","cost","work_hours",…}: expected until the end; null when it will not come.
+// Returns {"hours","cost","work_hours",…}: expected until the end; null if the job will never end.
 [[nodiscard]] std::string estimate_json(const sched::Estimate& estimate);
-// {"class",…}: for the key "plan".
+// Returns {"class",…} for the key "plan".
 [[nodiscard]] std::string outline_json(const sched::Outline& outline);
 
-// no_provider_fits with the arithmetic, and in its context what would work.
+// Returns no_provider_fits with the arithmetic, and in its context what would work.
 [[nodiscard]] Error impossible_error(const std::string& job_name, const sched::Impossible& no);
 
 }  // namespace gridctl::cmd

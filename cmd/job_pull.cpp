@@ -24,10 +24,10 @@ constexpr Example k_examples[] = {{"Get the results of the job you submitted las
                                   {"Choose where to put them", "gridctl job pull train-gpt ./results"},
                                   {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Completion::directory, false}};
-constexpr Option k_options[] = {{"tasks", 0, "LIST", "of a bag, only the files of these tasks: 17,20-30", "all"}};
+constexpr Option k_options[] = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
-// Where files of the job lie on a host, if they do.
+// Says where files of the job are on a host, if there are any.
 struct Results {
   HostName host;
   Epoch epoch;
@@ -52,7 +52,7 @@ std::optional<Results> source_of(const registry::Job& job, const std::optional<r
   return source;
 }
 
-// Brings what the host has; what comes of it is kept here, so that it can be pulled again.
+// Fetches what the host has; the result is kept here, so that it can be pulled again.
 Result<void> fetch(Context& context, registry::Registry& registry, const registry::Job& job, const Results& source,
                    std::optional<registry::Results>& known) {
   TRY_ASSIGN(const registry::Provider provider, registry.provider(source.host));
@@ -83,18 +83,18 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
                                            control::files_in_words(known->left->files, known->left->bytes, {}) +
                                            " on " + known->left->host.value + ", but only until " +
                                            format_rfc3339(known->left->until),
-                      "name them under 'outputs' in the job file, and they are kept");
+                      "to keep them, name them under 'outputs' in the job file");
   const std::string hint = "gridctl checkpoint ls " + job.id.value;
   if (looked || known) return make_error(Code::not_found, who + " left no files outside its checkpoints", hint);
   const bool began = job.machine.attempts.value > 0;
   return make_error(Code::not_found,
-                    began ? "nothing is known of what " + who + " left outside its checkpoints: its host was not asked, or "
-                            "could not tell; 'gridctl job events " + job.id.value + "' says why"
+                    began ? "gridctl does not know which files " + who + " left outside its checkpoints: its host was not asked, or "
+                            "could not say; 'gridctl job events " + job.id.value + "' says why"
                           : who + " has not run yet",
                     hint);
 }
 
-// nullopt: there is nothing, and others may have something (`absent`).
+// Returns nullopt if there is nothing, while others may have files (`absent`).
 Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
                                             const registry::Job& job, bool absent) {
   TRY_ASSIGN(std::optional<registry::Results> known, registry.results(job.id));
@@ -115,8 +115,8 @@ Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry
   return std::optional(std::move(tree));
 }
 
-// The workers of a bag are jobs of their own, and each has left files on its host. Where two have left a file of one name,
-// it is that of the later worker.
+// The workers of a bag are separate jobs, and each has left files on its host. If two have left a file with the same
+// name, the later worker's counts.
 Result<store::Tree> with_workers(Context& context, registry::Registry& registry, store::ChunkStore& chunks,
                                  const registry::Job& job, const store::Tree& own) {
   std::map<std::string, store::Entry> all;
@@ -146,7 +146,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (of_tasks && (tasks || !job::is_last_step(job.spec)))
     return pull_task_files(context, job, tasks, directory);
   if (tasks)
-    return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks goes with a bag of tasks",
+    return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks requires a bag of tasks",
                       "gridctl help gridctl-job.5");
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   const bool of_workers = job.spec.tasks && job.spec.twin_of.value.empty() && !job::is_last_step(job.spec);
@@ -179,14 +179,14 @@ const Command k_job_pull{.noun = "job",
                          .summary = "get the files that a job has written",
                          .examples = job_pull::k_examples,
                          .description =
-                             "Copies what the job file names under 'outputs' into a new directory, by default "
+                             "Copies the files that the job file names under 'outputs' into a new directory, by default "
                              "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
                              "Without 'outputs', the files that the program left in its working directory, outside "
                              "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
-                             "For a running job, you get what it has written so far. Of a bag, these are the files of the tasks that are done, or, "
-                             "without 'outputs', what its workers left on their hosts; "
-                             "where each task has a directory of its own, its number names it in DIR. Once 'finally' of the bag has begun, these are the "
-                             "files that it makes; --tasks gets those of the tasks.",
+                             "For a running job, you get what it has written so far. For a bag, these are the files of the finished tasks, or, "
+                             "without 'outputs', the files that its workers left on their hosts; "
+                             "if each task has its own directory, that directory has the task's number in DIR. Once the bag's 'finally' has started, you get the "
+                             "files that it writes; --tasks gets those of the tasks.",
                          .positionals = job_pull::k_positionals,
                          .options = job_pull::k_options,
                          .exit_codes = job_pull::k_exits,

@@ -88,7 +88,7 @@ class Scanner {
     at_ += word.size();
     return true;
   }
-  // A word operator: an end of word must follow.
+  // Takes a word operator: an end of word must follow.
   bool take_word(std::string_view word) {
     skip();
     const std::string_view rest = text_.substr(at_);
@@ -143,7 +143,7 @@ Result<JobQuery> JobQuery::parse(std::string_view text) {
     const bool none_of = scan.take_word("notin") || scan.take_word("nin");
     if (none_of || scan.take_word("in")) {
       term.op = none_of ? "!=" : "=";
-      if (!scan.take("[")) return unreadable_term(": after 'in' comes [VALUE, VALUE]");
+      if (!scan.take("[")) return unreadable_term(": expected [VALUE, VALUE] after 'in'");
       do term.values.push_back(scan.value(",]"));
       while (scan.take(","));
       if (!scan.take("]")) return unreadable_term(": the list of '" + name + "' has no ]");

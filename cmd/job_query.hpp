@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The query language of `provider ls` over jobs: 'state in [FAILED,CANCELLED] provider=ada cost>5 age<7d name=train*'.
-// A term about something that a job does not have does not hold, also behind `not`.
+// Applies the query language of `provider ls` to jobs: 'state in [FAILED,CANCELLED] provider=ada cost>5 age<7d
+// name=train*'. A term about a property that a job does not have never holds, even after `not`.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct ListedJob {
   WallTime now;
 };
 
-// A field of a job: text in lower case, or a number (seconds, USD).
+// Describes a field of a job: text in lower case, or a number (seconds, USD).
 struct JobField {
   std::string_view name;
   enum class Kind : std::uint8_t { text, number, duration } kind;
@@ -43,7 +43,7 @@ class JobQuery {
   std::vector<Term> terms_;
 };
 
-// "cost-", "state,age": FIELD- sorts in descending order. What is not known comes last.
+// Parses "cost-", "state,age": FIELD- sorts in descending order. Unknown values come last.
 class JobOrder {
  public:
   [[nodiscard]] static Result<JobOrder> parse(std::string_view text);

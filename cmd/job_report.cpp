@@ -43,7 +43,7 @@ Result<Numbers> numbers_of(Context& context, const JobId& id, const std::vector<
   return all;
 }
 
-// The name with the most steps, one with "loss" in it before all others.
+// Returns the name with the most steps; a name with "loss" in it comes before all others.
 std::string number_to_draw(const Numbers& all) {
   std::map<std::string, std::size_t> steps;
   for (const auto& [attempt, numbers] : all)
@@ -53,7 +53,7 @@ std::string number_to_draw(const Numbers& all) {
   return best == steps.end() || best->second < 2 ? "" : best->first;
 }
 
-// Metrics are meant for programs to read; what was printed is looked at only where they show nothing.
+// Metrics are meant for programs to read; printed output is used only if they show nothing.
 Result<void> add_curves(Context& context, ui::JobPage& page) {
   for (const int rank : {control::k_metrics_rank, 0}) {
     TRY_ASSIGN(const Numbers all, numbers_of(context, page.job.id, page.attempts, rank));
@@ -74,7 +74,7 @@ Result<void> add_curves(Context& context, ui::JobPage& page) {
   return {};
 }
 
-// "12.40 USD": the same hours on the same GPUs, or on similar ones, at a hyperscaler.
+// Returns text such as "12.40 USD": the same hours on the same GPUs, or on similar ones, at a hyperscaler.
 std::string at_list_price(registry::Registry& registry, const ui::JobPage& page, WallTime now) {
   const std::vector<job::GpuRequest>& wanted = page.job.spec.resources.gpus;
   if (wanted.empty()) return "";
@@ -118,7 +118,7 @@ Result<void> check_replaceable(const os::Path& file) {
   const Result<std::string> there = os::read_file(file, SIZE_MAX);
   if (!there) return there.error().code == Code::not_found ? Result<void>{} : there.error();
   if (there->empty() || there->starts_with(ui::k_page_mark)) return {};
-  return make_error(Code::exists, file.string() + " is not a report of gridctl", "rm " + file.string());
+  return make_error(Code::exists, file.string() + " is not a gridctl report", "rm " + file.string());
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

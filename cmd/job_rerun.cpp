@@ -21,7 +21,7 @@ namespace {
 constexpr Example k_examples[] = {{"Run the same files again as a new job", "gridctl job rerun train-gpt"},
                                   {"Under another name, and follow it", "gridctl job rerun train-gpt -n train-again --wait"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"name", 'n', "NAME", "name of the new job", "that of the former"},
+constexpr Option k_options[] = {{"name", 'n', "NAME", "name of the new job", "the earlier job's"},
                                 {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
                                 {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
@@ -73,11 +73,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_job_rerun{
     .noun = "job",
     .verb = "rerun",
-    .summary = "submit a job once more as a new job",
+    .summary = "submit a job again as a new job",
     .examples = job_rerun::k_examples,
     .description =
-        "Submits the same job with the files that were stored when it was submitted, as a new job that starts from the "
-        "beginning. The former job may be running or ended, and stays as it is. 'gridctl job resume' continues a job from "
+        "Submits the same job with the files stored at its first submission, as a new job that starts from the "
+        "beginning. The earlier job may still run or have ended; it stays as it is. 'gridctl job resume' continues a job from "
         "its checkpoints instead. Secrets that are no longer kept are read from the environment.",
     .positionals = job_rerun::k_positionals,
     .options = job_rerun::k_options,

@@ -42,7 +42,7 @@ Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& regis
   TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
   TRY_ASSIGN(const JobId owner, registry.resolve(name.job));
   if (owner != id)
-    return make_error(Code::usage, "checkpoint " + text + " is of another job",
+    return make_error(Code::usage, "checkpoint " + text + " belongs to another job",
                       "gridctl checkpoint pull " + text + " DIR && gridctl checkpoint push " + id.value + " DIR");
   TRY_ASSIGN(const registry::Checkpoint checkpoint, registry.checkpoint(id, name.seq));
   if (!checkpoint.verified)
@@ -78,7 +78,7 @@ Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) 
   return {};
 }
 
-// A job that its own limit has stopped would be stopped again at once.
+// A job stopped by its own limit would be stopped again at once.
 Result<void> check_limits(registry::Registry& registry, const registry::Job& job, const job::Spec& spec, WallTime now) {
   TRY_ASSIGN(const registry::Spent spent, registry.spent(job.id, job.ended_at.value_or(now)));
   job::State next = job.machine;
@@ -95,7 +95,7 @@ Result<void> check_limits(registry::Registry& registry, const registry::Job& job
       resume_with_more(job.id, reached ? reached->limit : former));
 }
 
-// That of its month, when it was stopped for it: the next one may have begun.
+// Checks the month's budget if the job was stopped for it: the next month may have begun.
 Result<void> check_month(registry::Registry& registry, const registry::Job& job, WallTime now) {
   if (job.machine.limit != control::k_limit_month) return {};
   TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, now));
@@ -119,7 +119,7 @@ Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& j
   return spec;
 }
 
-// A job that was paused goes on where it is.
+// A paused job continues where it is.
 Result<int> resume_here(Context& context, registry::Registry& registry, const registry::Job& job) {
   TRY_ASSIGN(const std::string done, pause_in_place(context, registry, job, {.resume = true}));
   return context.print_line(context.json ? ui::submitted_json(job.id, job.name, job.state)
@@ -146,7 +146,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(twins, registry.twins(id));
   }
   const auto commit = [&]() -> Result<void> {
-    // Here, for a daemon may be removing those of a job that has ended.
+    // The secrets are read here, because a daemon may be removing those of a job that has ended.
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), job, "gridctl job resume " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
     if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forgets ended jobs: `job rm` and `job prune`.
+// Implements `job rm` and `job prune`, which forget ended jobs.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -137,7 +137,7 @@ Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, co
     }
     return where.empty() || context.clock.boot() >= until;
   };
-  TRY(repeat(context, k_follow_period, look, "nothing is removed", "gridctl job rm " + job.id.value));
+  TRY(repeat(context, k_follow_period, look, "nothing was removed", "gridctl job rm " + job.id.value));
   if (where.empty()) return {};
   return make_error(Code::busy,
                     "job " + job.name + " (" + job.id.value + ") may still have processes or files on " + where +

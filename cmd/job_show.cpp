@@ -33,23 +33,24 @@ constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"file", 0, "", "print the job file as it was submitted"}};
 
-// "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
+// Returns text such as "4.20 USD of 50.00 USD, enough for 30.5h at 1.50 USD an hour".
 std::string cost_text(const registry::Job& job, double price) {
   std::string text = ui::money(job.cost, false);
   if (!job.spec.budget_total) return text;
   text += " of " + ui::money(*job.spec.budget_total, false);
   if (price > 0)
-    text += ", which last for " + sched::short_hours(std::max(0.0, *job.spec.budget_total - job.cost) / price) +
+    text += ", enough for " + sched::short_hours(std::max(0.0, *job.spec.budget_total - job.cost) / price) +
             " more at " + ui::money(price, false) + " an hour";
   return text;
 }
 
-// "done in 1h12m for 3.40 USD, as it seemed when it was placed first; it took 1.1 of that time and 1.2 of that money"
+// Returns text such as "done in 1h12m for 3.40 USD, as estimated when it was first placed; it took 1.1 times as long
+// and cost 1.2 times as much".
 std::string expected_text(const registry::Job& job) {
   const job::Expected& expected = *job.machine.expected;
   std::string text = "done in " + format_duration(std::chrono::seconds{std::llround(expected.seconds)});
   if (expected.usd > 0) text += " for " + ui::money(expected.usd, false);
-  text += ", as it seemed when it was placed first";
+  text += ", as estimated when it was first placed";
   if (job.state != job::JobState::succeeded || !job.ended_at) return text;
   const double took = static_cast<double>(job.ended_at->ms - job.submitted_at.ms) / 1000;
   text += "; it took " + ui::number(took / expected.seconds, 2) + " times as long";
@@ -57,7 +58,7 @@ std::string expected_text(const registry::Job& job) {
   return text;
 }
 
-// "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob"
+// Returns text such as "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob".
 std::string twin_text(const registry::JobRow& twin) {
   return twin.name + " (" + twin.id.value + ") " + std::string(job::state_name(twin.state)) +
          (twin.provider.value.empty() ? "" : " on " + twin.provider.value);
@@ -141,7 +142,7 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
   return deadline_view(registry, job, hosts, now);
 }
 
-// USD an hour of a job and its twins; the workers of a bag share the price of a host.
+// Returns the USD per hour of a job and its twins; the workers of a bag share the price of a host.
 Result<double> price_of_all(registry::Registry& registry, const registry::Job& job, const std::vector<registry::JobRow>& twins) {
   std::map<std::string, double> prices;
   const auto add = [&](const registry::Job& one) {
@@ -163,7 +164,7 @@ Result<double> price_of_all(registry::Registry& registry, const registry::Job& j
 Result<int> show_file(Context& context, const JobId& id) {
   const JobOrigin origin = read_origin(context.paths(), id);
   if (origin.command.empty())
-    return make_error(Code::not_found, "the file of job " + id.value + " was not kept: an earlier gridctl submitted the job",
+    return make_error(Code::not_found, "gridctl did not keep the file of job " + id.value + ": an older version submitted it",
                       "gridctl job show " + id.value);
   if (context.json)
     return context.print_line(
@@ -233,8 +234,8 @@ const Command k_job_show{.noun = "job",
                          .summary = "show everything about a job",
                          .examples = job_show::k_examples,
                          .description =
-                             "Shows the job's state with its reason, its attempts and its newest checkpoint, and how much "
-                             "each host of a running job is used: GPUs, their memory and temperature, processors and "
+                             "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy "
+                             "each host of a running job is: GPUs, their memory and temperature, processors and "
                              "memory, as measured within the last minute. ID is the job's id, a unique prefix of the "
                              "id, its name, or @last. With --file, the command prints "
                              "the job file as it was submitted, or the command line of a job without a file; values of "

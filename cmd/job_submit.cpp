@@ -48,7 +48,7 @@ constexpr Example k_examples[] = {
     {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
 constexpr Option k_options[] = {
-    {"name", 'n', "NAME", "the job's name", "of the file or the command"},
+    {"name", 'n', "NAME", "the job's name", "from the file or the command"},
     {"detach", 'd', "", "return as soon as the job is recorded"},
     {"wait", 0, "", "wait for the job to end without showing its output"},
     {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
@@ -62,20 +62,20 @@ constexpr Option k_options[] = {
     {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
     {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
     {"append", 0, "BAG", "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml", "", Completion::job},
-    {"stream", 0, "", "with --each, start the command once on each host: an item is a line of its input, and it answers with a line"},
+    {"stream", 0, "", "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
     {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
     {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
-    {"keep-order", 'k', "", "with --each, print what the tasks print in the order of their items, and nothing else"},
-    {"joblog", 0, "FILE", "of a bag, write a line for each task, as GNU parallel does", "", Completion::file},
-    {"resume", 0, "", "with --joblog, leave out the tasks that the file names already"},
-    {"results", 0, "DIR", "of a bag, keep what each task prints in files, as GNU parallel does", "", Completion::directory},
-    {"halt", 0, "WHEN", "of a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
+    {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
+    {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
+    {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
+    {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "", Completion::directory},
+    {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
     {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "", true},
-    {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
-    {"retry-memory", 0, "FACTOR", "with --array, --each and --memory, try a task that ran out of memory again with so many times more (x2)"},
+    {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
+    {"retry-memory", 0, "FACTOR", "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
      "the current one if the command or an item names a file in it", Completion::directory},
-    {"outputs", 0, "PATTERN", "files to fetch that a command after -- writes to its working directory; of a bag, when each task ends",
+    {"outputs", 0, "PATTERN", "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task ends",
      "", Completion::nothing, "", true},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
@@ -101,11 +101,11 @@ config::Overrides overrides_of(const Parsed& parsed) {
   return overrides;
 }
 
-// `sbatch run.sh ARG…`: words after -- are what a batch script finds in its parameters.
+// Handles `sbatch run.sh ARG…`: words after -- are the parameters of a batch script.
 Result<config::ParsedJob> with_arguments(config::ParsedJob job, const Parsed& parsed) {
   if (!parsed.has_command) return job;
   if (job.spec.run.find("\n#SBATCH") == std::string::npos)
-    return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
+    return make_error(Code::usage, "give either a job file or a command after --, not both", "gridctl job submit --help");
   std::string line = "set --";
   for (const std::string& word : parsed.command) line += " " + shell_quote(word);
   job.spec.run = line + "\n" + job.spec.run;
@@ -118,12 +118,12 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   const bool is_typed = from_file && parsed.positionals[0] == "-";
   const bool is_yaml = from_file && (parsed.positionals[0].ends_with(".yaml") || parsed.positionals[0].ends_with(".yml"));
   if ((is_typed || is_yaml) && parsed.has_command)
-    return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
+    return make_error(Code::usage, "give either a job file or a command after --, not both", "gridctl job submit --help");
   if (!from_file && !parsed.has_command)
     return make_error(Code::usage, "'gridctl job submit' needs FILE.yaml, or a command after --",
                       "gridctl job submit --help");
   if (from_file && parsed.has("workdir"))
-    return make_error(Code::usage, "--workdir goes with a command after --; in a job file write workdir:");
+    return make_error(Code::usage, "--workdir requires a command after --; in a job file, write workdir:");
   const std::string here = std::filesystem::current_path().string();
   if (from_file && !is_typed) {
     TRY_ASSIGN(config::ParsedJob job, config::load_job_file(parsed.positionals[0], overrides_of(parsed), std::move(known_providers)));
@@ -139,9 +139,9 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
 
 Result<void> apply_outputs(const Parsed& parsed, job::Spec& spec) {
   if (!parsed.has("outputs")) return {};
-  if (!parsed.has_command) return make_error(Code::usage, "--outputs goes with a command after --; in a job file write outputs:");
+  if (!parsed.has_command) return make_error(Code::usage, "--outputs requires a command after --; in a job file, write outputs:");
   if (spec.tasks && spec.tasks->stream_window > 0)
-    return make_error(Code::usage, "--outputs does not go with --stream: what a task leaves there is its answer");
+    return make_error(Code::usage, "--outputs cannot be combined with --stream: there, a task's result is its answer");
   for (const std::string& text : parsed.values("outputs")) {
     Result<std::string> pattern = config::output_pattern(text);
     if (!pattern) return make_error(Code::usage, "--outputs: " + pattern.error().message);
@@ -151,16 +151,16 @@ Result<void> apply_outputs(const Parsed& parsed, job::Spec& spec) {
   return {};
 }
 
-// Job files come from anywhere; what they run, they run on hosts.
+// Job files come from anywhere; their commands run on hosts, not here.
 Result<void> check_notify(const Context& context, const std::vector<job::Notify>& rules) {
   if (std::ranges::all_of(rules, [](const job::Notify& rule) { return rule.command.empty(); })) return {};
   TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
   if (control::may_run_job_commands(settings)) return {};
-  return make_error(Code::bad_job_file, "notify.command would run on this machine, which the settings do not allow for job files",
+  return make_error(Code::bad_job_file, "the job file's notify.command would run on this machine, but the settings do not allow that",
                     "gridctl config set notify.job_commands yes, or gridctl config set notify.command CMD");
 }
 
-// The facts that are known before anything starts.
+// Holds the facts that are known before anything starts.
 struct SubmitPreview {
   sched::Decision decision;                 // of one member, when the job is a gang
   std::optional<sched::GangDecision> gang;  // of all of them
@@ -198,7 +198,7 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
-// Measures unmeasured links, and again the rates that speak against the job: a busy host may have lowered them.
+// Measures unmeasured links, and again the rates that count against the job: a busy host may have lowered them.
 Result<void> measure_links(Context& context, registry::Registry& known, const job::Spec& spec,
                            const std::vector<sched::HostFacts>& hosts, SubmitPreview& prospect) {
   for (const bool again : {false, true}) {
@@ -247,7 +247,7 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
   return json.raw("sent", sent_json(sent)).text();
 }
 
-// Why it is not accepted: the same for a trial and in earnest.
+// Returns why it is not accepted: the same for a dry run and a real one.
 Result<void> check_submittable(registry::Registry& registry, const job::Spec& spec, const SubmitPreview& prospect) {
   if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
   TRY(check_supported(registry, spec));
@@ -259,7 +259,7 @@ Result<void> check_submittable(registry::Registry& registry, const job::Spec& sp
 Result<int> dry_run(Context& context, registry::Registry& registry, const job::Spec& spec,
                     const SubmitPreview& prospect) {
   const Result<std::vector<control::InputListing>> listed = control::list_inputs(spec);
-  if (!listed) context.note("warning: what is sent cannot be listed: " + sanitize(listed.error().one_line()));
+  if (!listed) context.note("warning: cannot list the files to send: " + sanitize(listed.error().one_line()));
   const std::vector<control::InputListing> sent = listed ? *listed : std::vector<control::InputListing>{};
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
@@ -273,7 +273,7 @@ Result<int> dry_run(Context& context, registry::Registry& registry, const job::S
     for (const std::string& line : lines) context.print_line(sanitize(line));
   Result<void> refused = check_submittable(registry, spec, prospect);
   const bool starts = prospect.gang ? prospect.gang->plan.has_value() : prospect.decision.placement.has_value();
-  if (refused && !starts) context.note("submitted now, it would wait for a host");
+  if (refused && !starts) context.note("if you submit the job now, it waits for a host");
   if (refused) return 0;
   Error error = std::move(refused).error();
   if (!context.json && error.code == Code::no_provider_fits && !prospect.impossible)
@@ -300,7 +300,7 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
   return outcome_of(*job);
 }
 
-// A job asks for more copies than there are remotes where they may be: it runs, and is copied when there are.
+// If a job asks for more copies than there are suitable remotes, it runs, and is copied when there are enough.
 Result<void> warn_of_copies(Context& context, registry::Registry& registry, const job::Spec& spec) {
   registry::CopyWanted wanted;
   wanted.copies = spec.checkpoint.copies;
@@ -324,21 +324,21 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
   return {};
 }
 
-// Once for each state directory, where there is somebody to read it.
+// Offers it once for each state directory, if a person can read it.
 void offer_service(Context& context) {
   const os::Path offered = context.paths().root / "service-offered";
   if (!context.terminal_err || os::exists(offered) || !control::has_systemd() || control::is_installed(context.state))
     return;
   if (!os::write_file_atomically(offered, "")) return;
-  context.note("jobs are followed until you log out; to follow them after a reboot, too: gridctl daemon install");
+  context.note("gridctl follows jobs until you log out; to follow them after a reboot too: gridctl daemon install");
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
-    return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
+    return make_error(Code::usage, "--detach and --wait cannot be combined", "gridctl job submit --help");
   for (const std::string_view option : {"keep-order", "joblog", "results"})
     if (parsed.has("detach") && parsed.has(option))
-      return make_error(Code::usage, "--" + std::string(option) + " needs the command to wait: leave --detach out");
+      return make_error(Code::usage, "--" + std::string(option) + " needs the command to wait: omit --detach");
   if (parsed.has("append")) return append_to_bag(context, parsed);
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
@@ -410,7 +410,7 @@ const Command k_job_submit{
     .description =
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
-        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, which may as well be a batch script with #SBATCH lines; - reads it from "
+        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a batch script with #SBATCH lines; - reads it from "
         "standard input. Options override the file. If no daemon is running, this command starts one in the "
         "background.",
     .positionals = job_submit::k_positionals,

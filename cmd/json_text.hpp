@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON that a command composes itself: keys stay in the order in which they are given.
+// Builds the JSON that a command composes itself: keys stay in the given order.
 #pragma once
 
 #include <concepts>
@@ -29,11 +29,11 @@ class JsonObject {
   JsonObject& operator()(std::string_view key, const T& value) {
     return raw(key, json_value(value));
   }
-  // null when it is empty.
+  // Writes null for an empty text.
   JsonObject& text_or_null(std::string_view key, std::string_view text) {
     return raw(key, text.empty() ? "null" : ui::quoted(text));
   }
-  // A value that is JSON already.
+  // Adds a value that is already JSON.
   JsonObject& raw(std::string_view key, std::string_view value) {
     text_.append(text_.empty() ? "{" : ",").append(ui::quoted(key)).append(":").append(value);
     return *this;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's key to a file and back: `key export` and `key import`.
+// Implements `key export` and `key import`: the store's key to a file and back.
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
@@ -34,7 +34,7 @@ Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
   TRY_ASSIGN(const std::string text, os::read_file(file, k_passphrase_file_max));
   const std::vector<std::string> lines = split_lines(text);
   if (lines.empty() || lines[0].empty())
-    return make_error(Code::usage, sanitize(file) + " holds no passphrase in its first line");
+    return make_error(Code::usage, sanitize(file) + " has no passphrase in its first line");
   return std::optional(lines[0]);
 }
 
@@ -48,14 +48,14 @@ std::string newest_lines(Context& context, const store::StoreKey& key) {
   };
   const Result<std::vector<store::Newest>> newest = known();
   if (newest) return store::to_text(*newest, key);
-  context.note("warning: the newest checkpoints are not noted with the key: " + sanitize(newest.error().one_line()));
+  context.note("warning: the key file does not note the newest checkpoints: " + sanitize(newest.error().one_line()));
   return "";
 }
 
 Result<int> export_key(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key)
-    return make_error(Code::not_found, "there is no key yet: it is made when something is first stored",
+    return make_error(Code::not_found, "there is no key yet: gridctl creates it when it first stores something",
                       "gridctl key show");
   TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
   TRY_ASSIGN(std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
@@ -69,7 +69,7 @@ Result<int> export_key(Context& context, const Parsed& parsed) {
         JsonObject()("key_id", id_text(*key))("file", file.native())("protected", secret.has_value()).text());
   else
     context.print_line("key " + id_text(*key) + " is in " + sanitize(file.native()) +
-                       (secret ? ", protected by the passphrase" : "; who has this file can read every checkpoint"));
+                       (secret ? ", protected by the passphrase" : "; anyone who has this file can read every checkpoint"));
   return 0;
 }
 
@@ -100,7 +100,7 @@ const Command k_key_export{.noun = "key",
                                "machine. A passphrase makes the file useless to a thief.\n\nThe file also notes the "
                                "newest checkpoint of each job that a remote keeps. A new machine that imports it "
                                "notices when a remote shows an older one as the newest. Export the key again now and "
-                               "then: the file knows nothing that is newer than itself.",
+                               "then: the file knows nothing newer than itself.",
                            .positionals = key_files::k_export_positionals,
                            .options = key_files::k_export_options,
                            .exit_codes = key_files::k_exits_export,

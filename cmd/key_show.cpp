@@ -12,7 +12,7 @@ namespace key_show {
 namespace {
 constexpr Example k_examples[] = {{"Check the key and whether it matches the store", "gridctl key show"}};
 
-// The key's record in the store of this state directory.
+// Holds what the store of this state directory says about its key.
 struct StoreSays {
   std::string_view word, text;
 };
@@ -34,7 +34,7 @@ Result<int> run(Context& context, const Parsed&) {
     context.print_line(json.text_or_null("store_key_id", of_store ? name(of_store) : "").text());
   } else {
     ui::Facts facts;
-    facts.add("key", key ? name(key->id()) : "none; it is made when something is first stored");
+    facts.add("key", key ? name(key->id()) : "none; gridctl creates it when it first stores something");
     facts.add("file", paths.store_key().native());
     facts.add("store", std::string(says.text));
     if (says.word == "locked") facts.add("wants", name(of_store));

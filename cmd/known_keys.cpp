@@ -10,10 +10,10 @@ std::function<bool(const std::string&, std::span<const ssh::HostKey>)> asker(Con
   const auto ci = os::environment("CI");
   if (!context.terminal_in || !context.terminal_err || context.json || (ci && !ci->empty())) return {};
   return [&context](const std::string& peer, std::span<const ssh::HostKey> keys) {
-    context.note("the host keys of " + sanitize(peer) + " are not known:");
+    context.note("ssh does not know the host keys of " + sanitize(peer) + ":");
     for (const ssh::HostKey& key : keys) context.note("  " + sanitize(key.type) + " " + sanitize(key.fingerprint));
     context.write_err(
-        "compare with what 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' says on the host. Trust them? [yes/no] ");
+        "compare them with the output of 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' on the host. Trust them? [yes/no] ");
     const Result<std::string> answer = os::read_typed_line();
     return answer && lower(trim(*answer)) == "yes";
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trust on first use: only when somebody is there to compare the fingerprint.
+// Implements trust on first use: only if a person is there to compare the fingerprint.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace gridctl::cmd {
 
-// Shows unknown host keys and asks a person. Empty where nobody is there to ask: no terminal, --json, or CI.
+// Shows unknown host keys and asks a person. Empty if nobody can be asked: no terminal, --json, or CI.
 [[nodiscard]] std::function<bool(const std::string& peer, std::span<const ssh::HostKey> keys)> asker(Context& context);
 
 }  // namespace gridctl::cmd

@@ -38,8 +38,8 @@ constexpr Option k_options[] = {
     {"yes", 'y', "", "lend without a question"}};
 constexpr int k_exits[] = {5, 6, 7, 130};
 
-// Jobs of others run in containers only, whose network is filtered unless the owner says otherwise. Errors name what is
-// missing, and how to get it.
+// Jobs of others run only in containers, whose network is filtered unless the owner decides otherwise. Errors name what
+// is missing, and how to get it.
 Result<void> check_engine(Context& context, wire::Egress egress, const Inventory& inventory) {
   const bool filtered = egress == wire::Egress::filtered;
   std::string problems;
@@ -79,8 +79,8 @@ Result<lend::Token> read_token(const Parsed& parsed) {
   return lend::parse_token(text);
 }
 
-// Earlier invitations of the same controller, which this one replaces. Whoever has seen a token of somebody's knows the
-// controller's name, and nobody but its owner can add a key at its relay: that relay has to be the same.
+// Returns earlier invitations of the same controller, which this one replaces. Anyone who has seen its token knows the
+// controller's name, but only its owner can add a key at its relay: so the relay has to be the same.
 Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
   std::vector<lend::Lent> all;
   for (const lend::Lent& other : lend::all_lent()) {
@@ -107,7 +107,7 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
   return all;
 }
 
-// The owner's limits stay those of the earlier invitation. Says which they are.
+// Keeps the owner's limits from the earlier invitation, and prints them.
 void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& terms) {
   const Result<wire::GuestTerms> before = from.terms();
   if (!before) return;
@@ -118,7 +118,7 @@ void take_limits(Context& context, const lend::Lent& from, wire::GuestTerms& ter
   context.note("your limits from the earlier invitation still apply: " + limits_text(terms) + (terms.is_paused(context.now()) ? ", paused" : ""));
 }
 
-// The token's login has worked: it takes the place of earlier ones.
+// The token's login has worked, so it replaces earlier ones.
 Result<void> replace(const std::vector<lend::Lent>& earlier, const lend::Lent& lent, const lend::Token& token, os::Clock& clock) {
   TRY(lent.take_jobs_of(token.controller));
   for (const lend::Lent& other : earlier) {

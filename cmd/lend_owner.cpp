@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner's commands on a lent machine. They need no network.
+// Implements the owner's commands on a lent machine. They need no network.
 #include <algorithm>
 #include <set>
 
@@ -100,7 +100,7 @@ std::string ran(std::int64_t ms) {
   return ms < 0 ? "" : ", for " + format_duration(std::chrono::seconds{ms / 1000});
 }
 
-// "your GPU was given back 12 times: median 700ms, worst 1.1s"; empty: never.
+// Returns text such as "your GPU was given back 12 times: median 700ms, worst 1.1s"; empty: never.
 std::string returns_text(std::vector<std::chrono::milliseconds> all) {
   if (all.empty()) return "";
   std::ranges::sort(all);
@@ -108,7 +108,7 @@ std::string returns_text(std::vector<std::chrono::milliseconds> all) {
          format_duration(all[all.size() / 2]) + ", worst " + format_duration(all.back());
 }
 
-// Zero where its receipts cannot be read: `lend receipts` says why.
+// Returns zero if its receipts cannot be read: `lend receipts` says why.
 std::int64_t earned(const lend::Lent& lent) {
   const Result<lend::ReceiptBook> book = lend::read_receipts(lent.folder());
   return book ? lend::check_chain(book->lines, book->head).asked : 0;
@@ -159,7 +159,7 @@ Result<int> end_jobs(Context& context, const lend::Lent& lent, const wire::Guest
   }
 }
 
-// An attempt that ended this moment is still being put away by its supervisor.
+// The supervisor of an attempt that has just ended is still tidying up.
 Result<void> remove_jobs(Context& context, const lend::Lent& lent, const wire::GuestTerms& terms) {
   for (const BootTime until = context.clock.boot() + k_beyond_grace;; os::pause_for(k_look)) {
     const Result<std::string> removed = ask_agent(lent, terms, {"remove"});
@@ -224,7 +224,7 @@ std::string limits_json(const wire::GuestTerms& terms, const std::string& why_no
       "memory_bytes", terms.memory_bytes)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not).text();
 }
 
-// An agent that an older gridctl left here may not know the newest limits.
+// The agent of an older gridctl here may not know the newest limits.
 Result<void> renew_agent(Context& context, const lend::Lent& lent, const ControllerId& controller) {
   TRY_ASSIGN(const os::Path agent, own_agent(context, controller, context.clock.boot() + k_agent_wait));
   if (const auto before = lent.agent(); before && *before == agent) return {};
@@ -280,8 +280,8 @@ bool is_unused(const os::Path& home) {
   return std::filesystem::is_empty(home / "jobs", failed) || !os::exists(home / "jobs");
 }
 
-// Returns the invitations that a name means: a researcher, the provider that this machine is to him, or an id. Without a
-// name, all of them.
+// Returns the invitations that a name means: a researcher, the provider name that the researcher uses for this machine,
+// or an id. Without a name, all of them.
 Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   if (parsed.positionals.empty() && !lend::withdrawn().empty()) return lend::all_lent();
   TRY_ASSIGN(std::vector<lend::Lent> all, those_lent());
@@ -295,7 +295,7 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
 }
 
-// Removes what is left when it is lent to nobody. True: nobody else needs the folder, and it is gone.
+// Removes the rest when the machine is lent to nobody. Returns true if nobody else needs the folder and it is gone.
 Result<bool> remove_the_rest(os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
@@ -313,8 +313,8 @@ Result<void> keep_receipts(Context& context, const lend::Lent& lent) {
   return {};
 }
 
-// Ends an invitation. Returns how many jobs ran. A start that was under way meanwhile ends, too: once nobody serves the
-// researcher any more, jobs are looked for again.
+// Ends an invitation. Returns how many jobs ran. A start that was under way also ends: once the researcher is no longer
+// served, jobs are searched for again.
 Result<int> end_lending(Context& context, const lend::Lent& lent, Duration grace) {
   TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
   terms.paused_until_ms = wire::k_until_resumed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner's receipts. They need no network.
+// Implements the owner's receipts. They need no network.
 #include <algorithm>
 
 #include "base/text.hpp"

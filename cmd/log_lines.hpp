@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's output line by line: only some of the lines, with their times, or as JSON.
+// Prints a job's output line by line: only some of the lines, with their times, or as JSON.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ namespace gridctl::cmd {
 
 class LogLines {
  public:
-  // usage when --since or --grep cannot be read. `rank`: only the lines of that rank.
+  // usage if --since or --grep cannot be read. `rank`: only the lines of that rank.
   [[nodiscard]] static Result<LogLines> make(Context& context, const Parsed& parsed, JobId job, std::optional<std::uint64_t> rank);
   LogLines(LogLines&&) noexcept;
   ~LogLines();
-  // Prints the lines that are new; `all`: also a last one without an end.
+  // Prints new lines; `all`: including a last one without an end.
   [[nodiscard]] Result<void> print_new(LogReader& reader, bool all);
 
  private:

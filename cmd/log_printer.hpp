@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's output on its way to the user: raw bytes into pipes and files, whole sanitised lines onto a terminal.
+// Prints a job's output: raw bytes into pipes and files, complete sanitised lines onto a terminal.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace gridctl::cmd {
 
-// Selects the lines of one rank in a job's output, which begin with "[rank 3] ", without that. Lines of no rank (setup,
-// a job of one process) count as rank 0's.
+// Selects the lines of one rank in a job's output, which begin with "[rank 3] ", without that. Lines without a rank
+// (setup, a job with one process) count as rank 0's.
 class RankLines {
  public:
   explicit RankLines(std::uint64_t rank) : rank_(rank), label_("[rank " + std::to_string(rank) + "] ") {}
@@ -32,9 +32,9 @@ class LogPrinter {
   explicit LogPrinter(Context& context, std::optional<std::uint64_t> rank = {}) : context_(&context) {
     if (rank) rank_.emplace(*rank);
   }
-  // Prints what is new. `before` is called once before the first byte of it.
+  // Prints new output. `before` is called once before its first byte.
   [[nodiscard]] Result<bool> print_new(LogReader& reader, const std::function<void()>& before = {}, bool all = false);
-  // The last line, when it has no end yet.
+  // Prints the last line if it has no end yet.
   void flush();
 
  private:

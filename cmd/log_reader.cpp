@@ -32,7 +32,7 @@ std::optional<std::pair<AttemptNumber, int>> file_of(std::string_view name) {
   return std::pair{AttemptNumber{*attempt}, rank};
 }
 
-// Where the last `lines` lines of the file begin; takes off those that it has.
+// Returns where the last `lines` lines of the file begin; subtracts the lines that it has.
 Result<std::uint64_t> tail_offset(const os::Path& path, std::uint64_t& lines) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDONLY));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));

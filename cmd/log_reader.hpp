@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream over the outputs of all attempts of a job, from the files that the controller writes: one for each host
-// of an attempt.
+// Joins the outputs of all attempts of a job into one stream, from the files that the controller writes: one for each
+// host of an attempt.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,21 @@ class LogReader {
   // `only`: that attempt and no other.
   LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {});
 
-  // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's files are finished before
-  // the next one's begin. Where an attempt has several, pieces end with a line, and none ends with what may be the
-  // beginning of a secret, which is masked when the rest is there; `all`: these ends too.
+  // Passes on what was written since the last call, in pieces of at most 256 KiB. An attempt's files are finished
+  // before the next one's begin. If an attempt has several files, pieces end with a line, and none ends with a possible
+  // beginning of a secret, which is masked when the rest is there; `all`: passes on these ends too.
   using Sink = std::function<void(AttemptNumber attempt, std::string_view bytes)>;
   [[nodiscard]] Result<void> read_new(const Sink& sink, bool all = false);
-  // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them), of
-  // each host.
+  // Makes read_new return the last `lines` lines that exist now (of the newest attempts that have them), for each host.
   [[nodiscard]] Result<void> begin_at_tail(std::uint64_t lines);
-  // REQUIRES: called by the sink. The file, and the position in it, of the bytes that the sink is given.
+  // REQUIRES: called by the sink. Returns the file, and the position in it, of the bytes passed to the sink.
   using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
   struct Place {
     File file;
     std::uint64_t position = 0;
   };
   [[nodiscard]] Place place() const { return place_; }
-  // Attempts that have a file, ascending.
+  // Returns attempts that have a file, ascending.
   [[nodiscard]] Result<std::vector<AttemptNumber>> attempts() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual pages of man/, in roff. Examples come first, as in the help.
+// Writes the manual pages of man/, in roff. Examples come first, as in the help.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-query(7), from the table that the parser uses.
+// Writes gridctl-query(7), from the table that the parser uses.
 #include <algorithm>
 
 #include "base/text.hpp"

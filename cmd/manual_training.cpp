@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-training(7): distributed training for an engineer who knows PyTorch. The examples are planned while the page
-// is written, so that no number of it can be out of date.
+// Writes gridctl-training(7): distributed training for an engineer who knows PyTorch. The examples are planned while
+// the page is written, so that none of its numbers can be out of date.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,7 @@ plan::Question ask(const char* model, const Machine& machine, plan::Method metho
   return out;
 }
 
-// "dp=8 zero=3 mb=1: 21 GB on each GPU, 12.3 s a step, 41 % MFU"
+// Returns text such as "dp=8 zero=3 mb=1: 21 GB on each GPU, 12.3 s a step, 41 % MFU".
 std::string told(const plan::Plan& plan) {
   return plan::text_of(plan.parallelism) + ": " + gigabytes(plan.memory.peak()) + " on each GPU, " +
          formatted("%.3g s a step, ", plan.time.seconds) + formatted("%.0f %% MFU", 100 * plan.mfu);

@@ -17,7 +17,7 @@ constexpr Manual k_manuals[] = {
 #include "manuals.inc"
 };
 
-// "job" of "gridctl-job"; the page of the program itself keeps its name.
+// Returns "job" for "gridctl-job"; the page of the program itself keeps its name.
 std::string_view short_name(std::string_view name) {
   return name.starts_with(k_page_prefix) ? name.substr(k_page_prefix.size()) : name;
 }
@@ -30,7 +30,7 @@ std::string with_section(const Manual& manual) {
   return std::string(short_name(manual.name)) + "." + std::to_string(manual.section);
 }
 
-// One page only, and no command that `gridctl help` would explain instead.
+// The topic matches one page only, and no command that `gridctl help` would explain instead.
 bool is_unique(std::string_view topic) {
   const auto pages = std::count_if(std::begin(k_manuals), std::end(k_manuals),
                                    [&](const Manual& manual) { return has_name(manual, topic); });
@@ -38,7 +38,7 @@ bool is_unique(std::string_view topic) {
   return pages == 1 && std::ranges::none_of(commands, [&](const NounText& noun) { return noun.noun == topic; });
 }
 
-// Like git: $PAGER, else less; nullopt where the reader wants none.
+// Chooses like git: $PAGER, otherwise less; nullopt if the reader wants none.
 std::optional<std::vector<std::string>> pager() {
   const std::optional<std::string> chosen = os::environment("PAGER");
   if (chosen && (chosen->empty() || *chosen == "cat")) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures links for `job submit` before a job on several hosts is placed, and warns of what the links show to others.
+// Measures links for `job submit` before a job on several hosts is placed, and warns about what the links reveal to
+// others.
 #pragma once
 
 #include <set>
@@ -13,15 +14,15 @@
 
 namespace gridctl::cmd {
 
-// The hosts whose links decide where the gang goes, and were not all measured (`again`: or were); empty: nothing need be
-// measured.
+// Returns the hosts whose links decide where the gang goes, and were not all measured (`again`: or were); empty:
+// nothing need be measured.
 [[nodiscard]] std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
                                                      const sched::Decision& member, bool again);
-// Measures the links between these hosts for some seconds and shows the progress; `again`: those measured before, too.
-// A failed measurement leaves the rate unknown, and forbids nothing.
+// Measures the links between these hosts for some seconds and shows the progress; `again`: including those measured
+// before. A failed measurement leaves the rate unknown, and forbids nothing.
 void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again);
 
-// A warning about members on hosts of others, which exchange everything in the clear; empty: there are none.
+// Returns a warning about members on hosts of others, which exchange everything unencrypted; empty: there are none.
 [[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,
                                              const std::vector<sched::HostFacts>& hosts);
 

@@ -22,7 +22,7 @@ bool is_file_of(const os::Path& here, const os::Path& path) {
   return is_below(path) && std::filesystem::is_regular_file(here / path, ignored);
 }
 
-// The package or file that `python3 -m NAME` runs.
+// Returns the package or file that `python3 -m NAME` runs.
 std::string module_of(const os::Path& here, std::string name) {
   for (char& c : name)
     if (c == '.') c = '/';
@@ -38,13 +38,13 @@ std::string named_in(const os::Path& here, const std::vector<std::string>& comma
     if (words[i].empty() || words[i].starts_with('-')) continue;
     if (i > 0 && words[i - 1] == "-m")
       if (std::string module = module_of(here, words[i]); !module.empty()) return module;
-    // A program without a slash is looked for in $PATH.
+    // A program without a slash is searched for in $PATH.
     if ((i > 0 || words[i].find('/') != std::string::npos) && is_file_of(here, words[i])) return words[i];
   }
   return "";
 }
 
-// The first item, or column of one, that is a file or a directory here.
+// Returns the first item, or column of one, that is a file or a directory here.
 std::string named_by_items(const os::Path& here, std::string_view items) {
   for (int looked = 0; !items.empty() && looked < k_items_looked_at; ++looked) {
     const std::size_t end = std::min(items.find('\0'), items.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to hosts, for a command that asks them.
+// Gives a command access to hosts.
 #pragma once
 
 #include "cmd/context.hpp"
@@ -7,7 +7,7 @@
 
 namespace gridctl::cmd {
 
-// `told`: of the agent's way to a host, where it is missing.
+// `told`: is told about the upload of the agent to a host where it is missing.
 [[nodiscard]] inline Result<control::SshNetwork> network_of(const Context& context, registry::Registry& registry,
                                                             control::UploadProgress told = {}) {
   TRY_ASSIGN(ControllerId controller, registry.controller_id());

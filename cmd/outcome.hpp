@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit code after waiting for a job.
+// Computes the exit code after waiting for a job.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace gridctl::cmd {
 
-// Why the job is in its state, for people.
+// Returns why the job is in its state, for people.
 [[nodiscard]] std::string why_of(const registry::Job& job);
 
-// 0 for a job that succeeded; else job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
+// Returns 0 for a job that succeeded; otherwise job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
 // REQUIRES: the job is final.
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);
 
-// {"job_id","name","state","reason","exit_code"}: of a job that was waited for.
+// Returns {"job_id","name","state","reason","exit_code"} for a job that was waited for.
 [[nodiscard]] std::string outcome_json(const registry::Job& job);
 
-// How `job resume` is given more of a limit that has stopped a job: "--budget USD". `limit`: its machine word.
+// Returns how `job resume` raises a limit that has stopped a job: "--budget USD". `limit`: its machine word.
 [[nodiscard]] std::string resume_with_more(const JobId& id, std::string_view limit);
 
 }  // namespace gridctl::cmd

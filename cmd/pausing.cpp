@@ -27,7 +27,7 @@ Result<const job::Attempt*> attempt_of(const registry::Job& job) {
   return &running->attempt;
 }
 
-// The other way to free the host: save, leave, and continue later.
+// Adds the other way to free the host: save, leave, and continue later.
 Error with_the_other_way(Error error, const registry::Job& job) {
   if (error.code != Code::unsupported && error.code != Code::no_space && error.code != Code::io) return error;
   error.message +=
@@ -36,7 +36,7 @@ Error with_the_other_way(Error error, const registry::Job& job) {
   return error;
 }
 
-// The daemon may have seen the pause already, and the job may have ended meanwhile.
+// The daemon may have seen the pause already, and the job may have ended in the meantime.
 Result<void> record_pause(Context& context, registry::Registry& registry, const registry::Job& job,
                           const job::Attempt& attempt, const PauseWish& wish) {
   const HostName& host = attempt.lead().host;

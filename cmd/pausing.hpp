@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that `job pause`, `job resume` and `provider pause` share.
+// Shares functions between `job pause`, `job resume` and `provider pause`.
 #pragma once
 
 #include "cmd/context.hpp"
@@ -12,11 +12,11 @@ struct PauseWish {
   bool gpu_only = false;
   std::optional<Duration> most = std::nullopt;  // what the user says; nothing: registry::k_pause_max
 };
-// Pauses the running job on its host, or lets it run on there, and records that. What was done, for people:
-// "paused on ada: 35.7 GiB left its GPU in 20s".
+// Pauses the running job on its host, or resumes it there, and records that. Returns what was done, for people: "paused
+// on ada: 35.7 GiB left its GPU in 20s".
 [[nodiscard]] Result<std::string> pause_in_place(Context& context, registry::Registry& registry,
                                                  const registry::Job& job, const PauseWish& wish);
-// The current attempt of the job is paused.
+// Returns whether the current attempt of the job is paused.
 [[nodiscard]] Result<bool> is_paused(registry::Registry& registry, const registry::Job& job);
 
 }  // namespace gridctl::cmd

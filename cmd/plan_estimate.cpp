@@ -20,7 +20,7 @@ constexpr Example k_examples[] = {
      "echo '{\"params\":7.5e9,\"dp\":64,\"sharding\":\"zero2\"}' | gridctl plan estimate - | jq .state_gb"}};
 constexpr Positional k_positionals[] = {{"FILE.jsonl", Completion::file}};
 
-// A line of at most `k_row_bytes_max` bytes and one more, which tells that it was longer; the rest is passed over.
+// Reads a line of at most `k_row_bytes_max` bytes and one more, which shows that it was longer; the rest is skipped.
 bool next_line(std::istream& in, std::string& line) {
   line.clear();
   int byte = 0;

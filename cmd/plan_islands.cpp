@@ -110,7 +110,8 @@ struct Islands {
   std::string what, where;
 };
 
-// Hosts of one group whose links are slow: each of them is an island, of which the quickest plan on one node counts.
+// Returns the hosts of one group with slow links: each of them is an island, for which the quickest plan on one node
+// counts.
 std::optional<Islands> slow_group(const std::vector<Tried>& tried) {
   for (const Tried& one : tried) {
     const Machines& machines = one.machines;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t k_config_bytes_max = 1 << 20;
 constexpr double k_giga = 1e9;
 
-// "H100:8x4": model, GPUs of a node, nodes.
+// Parses "H100:8x4": model, GPUs of a node, nodes.
 struct GpuWords {
   std::string name;
   int each = 1, nodes = 1;
@@ -78,7 +78,7 @@ double figure(const sched::HostFacts& host, std::string_view name) {
   return found == host.figures.end() ? 0 : found->second;
 }
 
-// The least of a measured figure over the hosts; 0 when one of them lacks it.
+// Returns the least of a measured figure over the hosts; 0 if one of them lacks it.
 double least_figure(const std::vector<const sched::HostFacts*>& hosts, std::string_view name) {
   double least = 1e300;
   for (const sched::HostFacts* host : hosts) least = std::min(least, figure(*host, name));
@@ -220,7 +220,7 @@ Result<plan::Model> read_model(const Parsed& parsed) {
 }
 
 std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts) {
-  // Like GPUs, as many of them, and one site: those talk to each other as a gang may.
+  // Hosts with equal GPUs, as many of them, and one site: those communicate as a gang may.
   std::map<std::string, std::vector<const sched::HostFacts*>> groups;
   for (const sched::HostFacts* host : hosts) {
     if (host->inventory->gpus.empty()) continue;

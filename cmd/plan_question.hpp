@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question of `plan train` and `plan serve`: the model, the training and the machines, from the command line.
+// Reads the question of `plan train` and `plan serve` from the command line: the model, the training and the machines.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace gridctl::cmd {
 
-// Tokens of a step where no batch is given, for training and for fine-tuning.
+// Tokens of a step if no batch is given, for training and for fine-tuning.
 inline constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072;
 
-// Like machines that a plan may use together.
+// Describes equal machines that a plan may use together.
 struct Machines {
   plan::Cluster cluster;
   int nodes = 1;
@@ -31,16 +31,16 @@ struct Machines {
   double uplink = 0;                 // bytes a second, the slowest measured; 0: not measured
 };
 
-// --model NAME|config.json or --params N.
+// Reads --model NAME|config.json or --params N.
 [[nodiscard]] Result<plan::Model> read_model(const Parsed& parsed);
-// "7B", "350M", "20B tokens": a number with K, M, B or T.
+// Reads "7B", "350M", "20B tokens": a number with K, M, B or T.
 [[nodiscard]] Result<double> read_amount(std::string_view option, std::string_view text);
 // "10 Gbit/s"
 [[nodiscard]] std::string rate_text(double bytes_per_s);
-// --gpu NAME:COUNT[xNODES], else the hosts of the registry that --on allows, grouped by GPU and count.
+// Reads --gpu NAME:COUNT[xNODES], otherwise the hosts of the registry that --on allows, grouped by GPU and count.
 [[nodiscard]] Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed);
 
-// Hosts with GPUs in groups of like machines at one site; one without GPUs is left out.
+// Returns hosts with GPUs in groups of equal machines at one site; leaves out hosts without GPUs.
 [[nodiscard]] std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts);
 
 }  // namespace gridctl::cmd

@@ -29,7 +29,7 @@ std::string hours(double value) {
                            : ui::number(value * 60, 3) + " min";
 }
 std::string step_text(double value) { return value >= 600 ? hours(value / 3600) : ui::number(value, 3) + " s"; }
-// Cents of thousands say nothing.
+// Cents are meaningless beside thousands.
 std::string usd(double value) {
   return value >= 9999.5 ? "$" + std::to_string(std::llround(value)) : ui::money(value);
 }
@@ -53,8 +53,8 @@ std::string table_of(const Context& context, const PlanReport& report) {
   return table.render(context.columns_out(), context.out_style);
 }
 
-// The parts of the memory at its peak: either the backward pass, with the logits or one recomputed layer, or the
-// optimizer's step.
+// Returns the parts of the memory at its peak: either the backward pass, with the logits or one recomputed layer, or
+// the optimizer's step.
 std::string memory_line(const plan::Memory& m) {
   std::vector<std::pair<std::string, double>> parts{
       {"weights", m.weights}, {"gradients", m.grads}, {"optimizer", m.optimizer}};
@@ -168,7 +168,7 @@ std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t c
       std::minmax_element(frontier.begin(), frontier.end(), [](const auto& a, const auto& b) { return a.usd < b.usd; });
   const double quick = by_time.first->expected_hours(), slow = by_time.second->expected_hours();
   const double cheap = by_cost.first->usd, dear = by_cost.second->usd;
-  // Differences that no estimate tells apart make no picture.
+  // Differences that no estimate can distinguish are not plotted.
   if (!(slow > quick) || !(dear > cheap * 1.02) || cheap <= 0) return "";
   std::vector<std::string> field(k_plot_lines, std::string(width, ' '));
   for (const plan::Plan& plan : frontier) {
@@ -191,7 +191,7 @@ std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t c
 }
 
 namespace {
-// The assumptions behind the plan that the command line left open.
+// Returns the assumptions behind the plan that the command line left open.
 std::string assumptions_of(const plan::Question& q) {
   const plan::Training& t = q.training;
   return "planned for: " + std::to_string(t.batch) + " sequences of " + std::to_string(t.sequence) + " tokens a step, " +
@@ -200,14 +200,14 @@ std::string assumptions_of(const plan::Question& q) {
          std::string(plan::text_of(t.framework)) + " does it\n";
 }
 
-// Each number of GPUs with its quickest plan; a star for those that no other beats in both.
+// Lists each number of GPUs with its quickest plan; a star marks those that no other beats in both.
 std::string frontier_text(const PlanReport& report, std::size_t columns) {
   const plan::Answer& answer = report.answer;
   const bool priced = report.question.usd_per_gpu_hour > 0;
   std::vector<plan::Plan> rows;
   for (auto one = answer.by_gpus.rbegin(); one != answer.by_gpus.rend(); ++one)
     if (one->second.expected_hours() < k_hours_shown || rows.empty()) rows.push_back(one->second);
-  // A plan that is cheaper by less than estimates can tell stands for the one that is shown.
+  // A plan that is cheaper by less than estimates can distinguish is represented by the one shown.
   const auto stands_for = [](const plan::Plan& row, const plan::Plan& one) {
     return row.parallelism.gpus() == one.parallelism.gpus() && row.usd < one.usd * 1.02;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `plan train` tells its plans: a table, the frontier of time and cost, JSON.
+// Prints the plans of `plan train`: a table, the frontier of time and cost, JSON.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct PlanReport {
 };
 [[nodiscard]] std::string plan_text(const Context& context, const PlanReport& report);
 [[nodiscard]] std::string plan_json(const PlanReport& report);
-// Points of the frontier in a field of characters; the axes are logarithmic.
+// Plots the frontier with characters; the axes are logarithmic.
 [[nodiscard]] std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t columns);
 
 }  // namespace gridctl::cmd

@@ -88,7 +88,7 @@ Result<plan::Training> read_training(const Parsed& parsed, std::optional<plan::T
   return out;
 }
 
-// A target runs only some parallelisms; what the user gave stays, and is refused later if it cannot.
+// A target runs only some parallelisms; the user's choices stay, and are refused later if impossible.
 void constrain(plan::Target target, plan::Wanted& wanted) {
   const auto one = [](std::optional<int>& degree) { degree = degree.value_or(1); };
   if (target != plan::Target::megatron && target != plan::Target::torchtitan)
@@ -124,13 +124,13 @@ Result<plan::Question> read_question(const Parsed& parsed, std::optional<plan::T
   return out;
 }
 
-// A batch that nobody asked for is one that all GPUs can share.
+// Adapts a default batch so that all GPUs can share it.
 std::int64_t divisible(std::int64_t batch, const Machines& machines) {
   const std::int64_t gpus = static_cast<std::int64_t>(machines.nodes) * machines.cluster.gpus_per_node;
   return std::max<std::int64_t>(1, (batch + gpus / 2) / gpus) * gpus;
 }
 
-// The best over all groups of like machines. `tried`: each of them.
+// Returns the best over all groups of equal machines. `tried`: each of them.
 Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>& all,
                            const std::vector<plan::FinishedRun>& finished, const Parsed& parsed,
                            std::vector<Tried>& tried) {
@@ -166,7 +166,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
   return std::move(*best);
 }
 
-// Nothing runs it: the numbers, and what else there is.
+// Nothing can run it: returns the numbers, and the alternatives.
 Error nothing_runs(const PlanReport& report) {
   const plan::Question& q = report.question;
   Error error = make_error(Code::no_provider_fits,
@@ -230,7 +230,7 @@ Result<void> write_files(Context& context, const std::string& folder, plan::Targ
   return write("gridctl_save.py", shared_file("gridctl_save.py"));
 }
 
-// None where nothing was ever registered: planning needs no state.
+// Returns none if nothing was ever registered: planning needs no state.
 Result<std::vector<plan::FinishedRun>> own_runs(Context& context) {
   if (!os::exists(context.state)) return std::vector<plan::FinishedRun>{};
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());

@@ -86,7 +86,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
-  // Tests are of the GPUs that are there now.
+  // Tests apply to the GPUs that are present now.
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const control::Examined examined, control::examine(net, provider, deadline, context.clock));
   provider.inventory = examined.provider.inventory;

@@ -28,13 +28,13 @@ constexpr Option k_options[] = {{"wait", 0, "", "return when the host is empty"}
                                 {"within", 0, "TIME", "wait this long for a job's next checkpoint", "10m"}};
 constexpr int k_exits_drain[] = {3, 7, 9, 130};
 
-// Shows, line by line, what becomes of the jobs that are on a host.
+// Shows, line by line, what becomes of the jobs on a host.
 class Emptying {
  public:
   Emptying(Context& context, registry::Registry& registry, HostName name)
       : context_(&context), registry_(&registry), name_(std::move(name)) {}
 
-  // True when nothing is left there.
+  // Returns true if nothing is left there.
   Result<bool> look() {
     TRY_ASSIGN(const registry::Provider provider, registry_->provider(name_));
     if (!provider.drained)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers as the scheduler sees them, for commands that decide or explain without a daemon.
+// Provides the scheduler's view of providers, for commands that decide or explain without a daemon.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace gridctl::cmd {
 
 // Returns the facts of all providers; resources that jobs of this state directory hold are busy.
 [[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now);
-// Returns the facts of the members of a job's attempt alone: a thousand inventories take longer to read than all the
-// rest of a command.
+// Returns the facts of the members of a job's attempt alone: reading a thousand inventories takes longer than the rest
+// of a command.
 [[nodiscard]] Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job);
-// no_provider_fits with one line of context for each host and its reason.
+// Returns no_provider_fits with one line of context for each host and its reason.
 [[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);
 [[nodiscard]] Error nothing_fits(const job::Spec& spec, const sched::GangDecision& decision);
 

@@ -19,7 +19,7 @@ constexpr Option k_options[] = {
     {"max", 0, "TIME", "after this long, jobs move to another host from their last checkpoints", "2h"}};
 constexpr int k_exits[] = {2, 3, 5, 7, 130};
 
-// Each of the host's jobs that is running, and paused or not as it is wanted. An error names those that could not.
+// Visits each running job of the host that is not yet paused, or resumed, as wanted. An error names those that failed.
 Result<void> each_job(Context& context, registry::Registry& registry, const HostName& name, const PauseWish& wish) {
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(name));
   std::vector<std::string> failed;

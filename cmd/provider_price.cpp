@@ -20,7 +20,7 @@ constexpr Example k_examples[] = {
     {"Cheaper at night: run this from cron at 22:00, and the other at 06:00", "gridctl provider price ada 0.20"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
 
-// The owner of a lent host says what it costs: accepted is what stays within the user's word.
+// The owner of a lent host sets its price: it is accepted within the limit that the user has set.
 Result<void> agree(const Context& context, const registry::Provider& provider, double usd) {
   TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(context.state));
   return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, std::llround(usd * static_cast<double>(k_micro)));

@@ -57,7 +57,7 @@ Result<void> check_new(registry::Registry& registry, const registry::Provider& p
   return {};
 }
 
-// A line every few seconds while the agent is on a thin link.
+// Prints a line every few seconds while the agent travels over a slow link.
 control::UploadProgress upload_notes(Context& context) {
   return [&context, next = context.clock.boot() + k_note_every](std::size_t sent, std::size_t total) mutable {
     if (context.clock.boot() < next) return;

@@ -32,7 +32,7 @@ Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
                     "gridctl provider drain " + name.value + ", or gridctl provider rm " + name.value + " --force");
 }
 
-// Jobs that have ended may have left something on the host for a moment: the daemon removes that first.
+// Ended jobs may have left data on the host for a moment: the daemon removes that first.
 Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, const HostName& name) {
   const BootTime until = context.clock.boot() + context.timeout.value_or(k_clean_up);
   bool asked = false;
@@ -50,7 +50,7 @@ Result<void> wait_for_cleanup(Context& context, registry::Registry& registry, co
   return repeat(context, k_follow_period, look, "the host stays registered", "gridctl provider rm " + name.value);
 }
 
-// The host is forgotten in any case: what cannot be removed now is named.
+// The host is forgotten in any case; what cannot be removed now is named.
 void tidy_lent(Context& context, const registry::Provider& provider) {
   const Result<lend::Invitation> invitation = lend::invitation_of(context.state, provider.address);
   if (!invitation) return;

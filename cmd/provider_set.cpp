@@ -31,7 +31,7 @@ std::string labels_of(const registry::Provider& provider) {
   return join(words, ", ");
 }
 
-// A part for each word that differs: "region DE (was FI)".
+// Returns a part for each word that differs: "region DE (was FI)".
 std::vector<std::string> changes(const registry::Provider& before, const registry::Provider& after) {
   std::vector<std::string> told;
   const auto tell = [&](const std::string& what, const std::string& old, const std::string& now) {

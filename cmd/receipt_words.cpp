@@ -47,7 +47,7 @@ Result<std::map<std::string, std::vector<std::string>>> read_exported(const std:
     if (const Result<lend::SignedReceipt> one = lend::parse_receipt(line)) chain = one->receipt.pair.chain;
     chains[chain].push_back(line);  // what is damaged belongs to the chain of its neighbours
   }
-  // Damage before the first good line.
+  // The damage is before the first good line.
   if (const auto unknown = chains.find(""); unknown != chains.end() && chains.size() > 1) {
     const auto head = std::move(unknown->second);
     chains.erase(unknown);

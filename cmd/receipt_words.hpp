@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts in words, for the researcher's commands and the owner's.
+// Prints receipts for the researcher's commands and the owner's.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace gridctl::cmd {
 
-// A chain as one side keeps it, and what its check found.
+// Holds a chain as one side keeps it, and the result of its check.
 struct CheckedChain {
   std::string chain, name;  // the invitation, and the other side in words
   lend::ChainReport report;
@@ -24,13 +24,13 @@ inline constexpr Option k_receipt_format_option{"format", 0, "FORMAT", "one line
                                                 "jsonl", Completion::choices, k_receipt_formats};
 inline constexpr Option k_receipt_job_option{"job", 0, "JOB", "only those of this job"};
 
-// A file that `export` has written, by chains; "-": standard input.
+// Reads a file written by `export`, by chains; "-": standard input.
 [[nodiscard]] Result<std::map<std::string, std::vector<std::string>>> read_exported(const std::string& file);
-// Receipts that are good, as a table or as JSON. `job`: empty for all.
+// Prints good receipts, as a table or as JSON. `job`: empty for all.
 int print_receipts(Context& context, const std::vector<CheckedChain>& chains, const std::string& job);
-// Prints the result of the check of each chain. An error names the first that is not as it was signed.
+// Prints the result of the check of each chain. An error names the first that differs from what was signed.
 [[nodiscard]] Result<int> print_checked(Context& context, const std::vector<CheckedChain>& chains);
-// Prints receipts as they were signed, damaged ones too, or as a table.
+// Prints receipts as they were signed, including damaged ones, or as a table.
 void print_exported(Context& context, const std::vector<std::string>& lines, const std::string& format, bool first);
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The researcher's receipts of lent hosts.
+// Implements the researcher's receipts of lent hosts.
 #include "cmd/receipt_words.hpp"
 
 #include "base/text.hpp"

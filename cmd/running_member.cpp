@@ -15,7 +15,7 @@ struct Chosen {
   std::uint32_t rank = 0;  // within the member
 };
 
-// Ranks count through the members in their order.
+// Ranks are numbered through the members in their order.
 Result<Chosen> member_of_rank(const registry::Job& job, const job::Attempt& attempt, std::uint64_t wanted) {
   std::uint64_t first = 0;
   for (const job::Member& member : attempt.members) {

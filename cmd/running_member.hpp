@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a running job that a command is about: its host, and whose environment.
+// Finds the part of a running job that a command is about: its host, and whose environment.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,11 @@ struct RunningMember {
   registry::Provider provider;
   std::uint32_t rank = 0;  // within its host
 };
-// not_found if nothing of the job runs now, or not that attempt, or it has no such rank.
+// not_found if no process of the job runs now, or not that attempt, or it has no such rank.
 [[nodiscard]] Result<RunningMember> running_member(registry::Registry& registry, const JobId& id,
                                                    std::optional<std::uint64_t> rank,
                                                    std::optional<std::uint64_t> attempt);
-// By the options above, of the job that the first positional names.
+// Uses the options above, for the job that the first positional names.
 [[nodiscard]] Result<RunningMember> running_member(Context& context, const Parsed& parsed);
 
 // Logs in at the host and enters the attempt there. Blocks.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A new version of a service that runs; see control/serve/roll.
+// Implements a new version of a running service; see control/serve/roll.
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
@@ -24,7 +24,7 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr int k_exits[] = {1, 2, 3, 4, 5, 7, 9};
 
-// Keys of which the gateway knows no more than one value.
+// Keys for which the gateway supports only one value.
 Result<void> check_same_address(const job::Spec& before, const job::Spec& after) {
   std::string key;
   const job::Service &one = *before.service, &other = *after.service;

@@ -12,7 +12,7 @@
 namespace gridctl::cmd {
 
 namespace {
-// HAProxy's word for how a probe went: "L7STS/503", "L7RSP", "L4CON", "L7TOUT".
+// HAProxy's word for the result of a probe: "L7STS/503", "L7RSP", "L4CON", "L7TOUT".
 std::string probe_words(std::string_view probe, const JobId& replica) {
   if (probe.empty() || probe == "INI") return "not probed yet";
   if (probe.starts_with("L7STS/")) return "not ready, the probe is answered with status " + std::string(probe.substr(6));
@@ -56,7 +56,7 @@ Result<JobId> resolve_service(registry::Registry& registry, const std::string& n
 Result<std::string> ask_service(Context& context, const JobId& id, const std::string& command) {
   const control::GatewayFiles files = control::gateway_files(context.paths(), id);
   TRY_ASSIGN(const os::Fd folder, os::open_file(files.folder, O_PATH | O_DIRECTORY));
-  // The path of a socket may have 107 bytes, and that of a state directory has more at times.
+  // The path of a socket is limited to 107 bytes, and that of a state directory is sometimes longer.
   const os::Path socket = "/proc/self/fd/" + std::to_string(folder.get()) + "/" + std::string(control::k_admin_socket);
   return control::ask_balancer(socket, command, context.clock);
 }

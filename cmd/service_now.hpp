@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service as it is now: what the registry says of its replicas, and what its gateway says of their answers.
+// Describes a service's present state: what the registry says about its replicas, and what its gateway says about their
+// answers.
 #pragma once
 
 #include <optional>
@@ -29,10 +30,10 @@ struct ServiceNow {
   [[nodiscard]] std::string url() const;  // empty: nobody answers there
   [[nodiscard]] int ready() const;
 };
-// By its name or id, or by those of a replica. not_found when it is no service.
+// Finds a service by its name or id, or by those of a replica. not_found if it is not a service.
 [[nodiscard]] Result<JobId> resolve_service(registry::Registry& registry, const std::string& name);
 [[nodiscard]] Result<ServiceNow> service_now(Context& context, registry::Registry& registry, const JobId& id);
-// Commands for its HAProxy.
+// Sends commands to its HAProxy.
 [[nodiscard]] Result<std::string> ask_service(Context& context, const JobId& id, const std::string& command);
 
 }  // namespace gridctl::cmd

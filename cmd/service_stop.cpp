@@ -23,7 +23,7 @@ constexpr Option k_logs_options[] = {{"follow", 'f', "", "continue until the rep
                                      {"tail", 'n', "N", "start with the last N lines"},
                                      {"replica", 0, "N", "the output of this replica", "1"}};
 
-// Refuses new requests, and lets those that are under way finish. A client that is refused learns it at once.
+// Refuses new requests, and lets those under way finish. A refused client learns it at once.
 void drain(Context& context, registry::Registry& registry, const JobId& id, Duration most) {
   for (const BootTime deadline = context.clock.boot() + most; context.clock.boot() < deadline;) {
     if (!ask_service(context, id, control::refuse_command(context.now()))) return;

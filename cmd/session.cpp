@@ -88,7 +88,7 @@ class Session {
     note.terminal = {size.columns, size.rows};
     call_.streams().note(id_, note);
   }
-  // The first goes to the program, which may end by itself; the second ends this command.
+  // The first signal goes to the program, which may end on its own; the second ends this command.
   void pass_on(int signal) {
     if (std::exchange(signalled_, true)) return loop_.stop();
     wire::StreamNote note;

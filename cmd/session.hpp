@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a host that has this command's standard streams, or its terminal.
+// Runs a program on a host with this command's standard streams, or its terminal.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct SessionWish {
   std::uint32_t rank = 0;
 };
 
-// Runs the program to its end. Returns its exit code; 128 and the signal that killed it, as shells do.
+// Runs the program to its end. Returns its exit code; 128 plus the signal that killed it, as shells do.
 [[nodiscard]] Result<int> run_session(Context& context, os::Loop& loop, std::unique_ptr<control::AgentChannel> channel,
                                       const SessionWish& wish);
 

@@ -46,7 +46,7 @@ constexpr Option k_options[] = {
     {"horizon", 0, "TIME", "count runs that take longer as unfinished", "20 times the work, at least 30d"}};
 constexpr int k_exits[] = {4, 7, 130};
 
-// The hosts that can run it, when all of them are there.
+// Returns the hosts that can run it, if all of them are available.
 Result<std::vector<const HostModel*>> fitting(const SimQuestion& question) {
   const forecast::Choice choice{"", question.spec};
   forecast::Scheduler scheduler(question.grid, choice);
@@ -97,7 +97,7 @@ SimRow row_of(const SimQuestion& question, const job::CheckpointPolicy& policy, 
   return row;
 }
 
-// A way to run it, with its place in the report.
+// Describes a way to run it, with its place in the report.
 struct Try {
   SimRow row;
   forecast::Choice choice;
@@ -134,7 +134,7 @@ bool alike(const HostModel& a, const HostModel& b) {
          a.upload == b.upload && a.recorded == nullptr && b.recorded == nullptr;
 }
 
-// The tuned interval on one class of hosts, and on single hosts; of hosts that are alike one stands for all.
+// Includes the tuned interval on one class of hosts, and on single hosts; one of several equal hosts stands for all.
 std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const HostModel*>& hosts, const Try& like) {
   std::vector<Try> tries;
   const auto add = [&](std::string name, std::vector<std::string> providers, const HostModel& first) {
@@ -173,7 +173,7 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
   return tries;
 }
 
-// How the closed form comes to a figure near the simulated one, for the host that is taken first.
+// Shows how the closed form gives a figure near the simulated one, for the host that is taken first.
 std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostModel& host) {
   if (host.recorded == nullptr && host.rate_per_hour <= 0)
     return {host.facts.name.value + " is said never to fail: the longest interval will do"};
@@ -192,7 +192,7 @@ std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostMo
   return lines;
 }
 
-// On another thread, so that Ctrl-C ends it at once.
+// Runs on another thread, so that Ctrl-C ends it at once.
 Result<SimReport> simulate(const SimQuestion& question, std::vector<Try> tries) {
   SimReport report;
   std::atomic<bool> stopped = false;

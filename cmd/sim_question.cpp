@@ -27,7 +27,7 @@ constexpr double k_horizon_max = 3650 * 86400.0;
 constexpr double k_spread_max = 1;  // of what is hardly known: the few runs that draw the worst must not be the mean
 constexpr double k_band = 1.645;    // standard deviations of a normal that hold 90 %
 
-// The costs, as given or as seen of a former job of this name.
+// Holds the costs, as given or as seen in an earlier job with this name.
 struct Costs {
   std::optional<double> stall, upload, restore;  // seconds
   double size = k_size_assumed;                  // bytes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of this machine that are known before: a shutdown that somebody has scheduled (`shutdown +10`).
+// Finds ends of this machine that are known in advance: a shutdown that someone has scheduled (`shutdown +10`).
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace gridctl::agent {
 
-// The file in which logind keeps a scheduled shutdown; everybody may read it.
+// File in which logind stores a scheduled shutdown; everyone may read it.
 inline constexpr const char* k_scheduled_shutdown = "/run/systemd/shutdown/scheduled";
 
-// Returns when this machine goes down or reboots. nullopt: nothing of that kind is announced.
+// Returns when this machine goes down or reboots. nullopt: no shutdown is announced.
 [[nodiscard]] std::optional<WallTime> announced_shutdown(const os::Path& file = k_scheduled_shutdown);
 // Reads the text of that file. Pure.
 [[nodiscard]] std::optional<WallTime> parse_scheduled_shutdown(std::string_view text);

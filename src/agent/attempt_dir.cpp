@@ -22,7 +22,7 @@ constexpr std::uint64_t k_small_bytes = 4096;         // a number or a record of
 constexpr int k_secret_names_tried = 16;
 constexpr std::uint64_t k_document_bytes = 4u << 20;  // a spec of 1 MiB may grow when it is encoded again
 
-// nullopt when there is no such file. It may appear between our two looks: then it is read again.
+// Returns nullopt if there is no such file. If it appears between the two looks, it is read again.
 Result<std::optional<std::string>> read_if_there(const Path& path, std::uint64_t bytes_max) {
   for (bool again = true;; again = false) {
     auto text = os::read_file(path, bytes_max);
@@ -47,7 +47,8 @@ std::string home_mark(const Path& home) {
 
 Path lease_directory() {
   if (auto directory = os::environment("GRIDCTL_LEASE_DIR"); directory && !directory->empty()) return *directory;
-  // Everybody on the host must choose the same one: by what is so for all users, and the first that is sound.
+  // All users of the host must choose the same folder: the first sound one, judged by facts that are the same for all
+  // users.
   for (const char* parent : {"/var/tmp", "/dev/shm"})
     if (::access(parent, W_OK | X_OK) == 0) return parent;
   return "/tmp";
@@ -56,7 +57,7 @@ Path lease_directory() {
 Result<void> check_component(std::string_view what, std::string_view id) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   if (id.empty() || id.size() > 64 || id.front() == '-' || !std::ranges::all_of(id, allowed))
-    return make_error(Code::refused, std::string(what) + " is no valid id: '" + sanitize(id.substr(0, 80)) + "'");
+    return make_error(Code::refused, std::string(what) + " is not a valid id: '" + sanitize(id.substr(0, 80)) + "'");
   return {};
 }
 
@@ -100,7 +101,7 @@ namespace {
 
 Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets) {
   if (secrets.empty()) return {};
-  // Others may take a name between our look and our folder: the next name is another one.
+  // Other users may take a name between the check and the creation: the next name is different.
   Result<Path> folder = attempt.secrets();
   Result<void> made = folder ? make_secret_folder(*folder) : folder.error();
   for (int tries = 1; !made && made.error().code == Code::busy && tries < k_secret_names_tried; ++tries) {
@@ -124,7 +125,7 @@ std::vector<AttemptDir> drafts_of(const JobDir& job) {
   return found;
 }
 
-// The secrets go first: the draft tells that there are some.
+// Secrets are removed first, because the draft shows that they exist.
 Result<void> remove_draft(const AttemptDir& draft) {
   const AttemptDir attempt{draft.path.parent_path() / draft.path.filename().string().substr(k_draft_prefix.size())};
   if (!os::exists(attempt.path))
@@ -173,7 +174,7 @@ Result<std::optional<std::int64_t>> read_number(const Path& path) {
   TRY_ASSIGN(const auto text, read_if_there(path, k_small_bytes));
   if (!text) return std::optional<std::int64_t>{};
   const auto number = parse_number<std::int64_t>(trim(*text));
-  if (!number || *number < 0) return make_error(Code::io, path.string() + " does not hold a number");
+  if (!number || *number < 0) return make_error(Code::io, path.string() + " does not contain a number");
   return number;
 }
 
@@ -194,7 +195,7 @@ Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& 
 
 namespace {
 
-// Two lines: boot id, boot clock and wall clock of the writer; the status. nullopt when it is damaged.
+// Two lines: boot id, boot clock and wall clock of the writer; the status. nullopt if it is damaged.
 std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock) {
   const auto cut = text.find('\n');
   const auto stamps = split(text.substr(0, cut), ' ');
@@ -217,8 +218,8 @@ Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt
   if (text)
     if (auto stored = parse_stored(*text, clock)) return stored;
   if (!os::exists(attempt.path)) return std::optional<StoredStatus>{};
-  // None written yet; or a power cut has taken what was never synced. An unknown boot is an earlier one: the attempt is
-  // over, and the host goes on answering for all the others.
+  // No status was written yet, or a power cut took what was never synced. An unknown boot is an earlier one: the
+  // attempt is over, and the host continues to answer for all the others.
   StoredStatus stored;
   stored.status.job = attempt.job();
   stored.status.epoch = attempt.epoch();

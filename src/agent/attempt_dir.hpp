@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES.
+// Manages the folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ namespace gridctl::agent {
 using os::Path;
 
 [[nodiscard]] Path agent_home();       // $GRIDCTL_AGENT_HOME, default ~/.gridctl
-// Distinguishes this agent's control groups, containers and secrets, which do not lie in its home, from those of
-// another agent of the same user on the same machine. Empty for the usual home.
+// Distinguishes this agent's control groups, containers and secrets, which are not in its home, from those of another
+// agent of the same user on the same machine. Empty for the usual home.
 [[nodiscard]] std::string home_mark(const Path& home);
 [[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default /var/tmp
 
@@ -40,9 +40,9 @@ struct JobDir {
   // Checks both ids; touches nothing on disk.
   [[nodiscard]] static Result<JobDir> at(const Path& home, const ControllerId& controller, const JobId& job);
   [[nodiscard]] Path attempt(Epoch epoch) const { return path / std::to_string(epoch.value); }
-  // Makes the folder where needed and waits for the job's lock.
+  // Creates the folder if needed, and waits for the job's lock.
   [[nodiscard]] Result<os::FileLock> lock() const;
-  // Epochs that have a folder here, ascending.
+  // Returns the epochs that have a folder here, ascending.
   [[nodiscard]] Result<std::vector<Epoch>> epochs() const;
 };
 
@@ -77,11 +77,11 @@ struct AttemptDir {
   [[nodiscard]] JobId job() const;
   [[nodiscard]] ControllerId controller() const;
   [[nodiscard]] Path agent_home() const;
-  // Where the secrets of this attempt lie: a folder on a tmpfs, which may not exist.
+  // Returns the folder of this attempt's secrets on a tmpfs, which may not exist.
   [[nodiscard]] Result<Path> secrets() const;
 };
 
-// The files that a start leaves on disk before it is answered.
+// Lists the files that a start leaves on disk before it is answered.
 struct NewAttempt {
   OpId op;
   std::string boot_id;
@@ -90,27 +90,27 @@ struct NewAttempt {
   HostLimits limits{};
   std::map<std::string, std::string> secrets{};  // onto the tmpfs, 0600 in a 0700 folder
 };
-// Makes the folder under a temporary name and renames it: whole or not there. Secrets without a folder have a draft
-// beside it. unsupported when there are secrets and no tmpfs for us. REQUIRES: the job's lock.
+// Creates the folder under a temporary name and renames it, so that it is complete or absent. Secrets without a folder
+// have a draft beside it. unsupported if there are secrets and no tmpfs for us. REQUIRES: the job's lock.
 [[nodiscard]] Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content);
-// Drafts of creations that were killed, with their secrets. REQUIRES: the job's lock.
+// Removes drafts of creations that were killed, with their secrets. REQUIRES: the job's lock.
 void remove_drafts(const JobDir& job);
 [[nodiscard]] bool has_drafts(const JobDir& job);
 [[nodiscard]] Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt);
 
-// Small numbers in files of ours (ctl/…, fence): nullopt when the file does not exist.
+// Reads small numbers from our own files (ctl/…, fence): nullopt if the file does not exist.
 [[nodiscard]] Result<std::optional<std::int64_t>> read_number(const Path& path);
 
 // --- status -------------------------------------------------------------------------------------------------------
 
-// `status` with ages as of now. A status that ended goes to disk before this returns. Tells the connections of the
-// controller (notify folder) when `announce`.
+// `status` has ages as of now. A final status is on disk before this returns. With `announce`, tells the connections of
+// the controller (notify folder).
 [[nodiscard]] Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock,
                                         bool announce);
 // An attempt without a status file is `starting` under the boot that accepted it. nullopt: no such attempt.
 [[nodiscard]] Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock);
-// The last status written, its ages brought to now, log_bytes from the ring. An attempt of another boot that had not
-// ended is given as ended: from its exit record, else host_rebooted. nullopt: nothing was written yet.
+// Returns the last status written, with its ages as of now and log_bytes from the ring. An attempt of another boot that
+// had not ended is reported as ended: from its exit record, otherwise host_rebooted. nullopt: nothing was written yet.
 [[nodiscard]] Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt, os::Clock& clock);
 
 // --- init's records (written inside the job: hostile)
@@ -118,18 +118,18 @@ void remove_drafts(const JobDir& job);
 
 [[nodiscard]] std::string to_text(const ExitRecord& record);
 [[nodiscard]] std::optional<ExitRecord> parse_exit_record(std::string_view text);
-// nullopt: there is none (or none that can be believed).
+// Returns nullopt if there is no record (or none that can be trusted).
 [[nodiscard]] std::optional<ExitRecord> read_exit_record(const Path& run);
-// A file that the job could have replaced: no link is followed, regular files only.
+// Reads a file that the job could have replaced: no link is followed, regular files only.
 struct HostileFile {
   os::Fd fd;
   std::uint64_t size = 0;  // as it was when it was opened
 };
 [[nodiscard]] std::optional<HostileFile> open_hostile(const Path& directory, std::string_view name);
-// The text of a small one: at most 4 KiB.
+// Returns the text of a small file: at most 4 KiB.
 [[nodiscard]] std::optional<std::string> read_hostile(const Path& directory, std::string_view name);
 
-// The newest launch folder, 0 when there is none.
+// Returns the newest launch folder, or 0 if there is none.
 [[nodiscard]] unsigned newest_launch(const AttemptDir& attempt);
 
 }  // namespace gridctl::agent

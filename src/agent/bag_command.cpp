@@ -18,7 +18,7 @@ constexpr std::size_t k_programs_max = 256;  // whose place is remembered
 
 constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+@%^-";
 
-// Words that a shell takes for its own, but for `true` and `false`, which are programs that do as much.
+// Words with a special meaning in a shell, except `true` and `false`, which also exist as programs.
 constexpr std::array<std::string_view, 78> k_shell_words{
     ".",       ":",       "[",         "alias",    "bg",       "bind",    "break",   "builtin", "caller",  "case",
     "cd",      "command", "compgen",   "complete", "continue", "coproc",  "declare", "dirs",    "disown",  "do",
@@ -55,7 +55,7 @@ BagCommand::BagCommand(const std::string& command, const wire::BagSpec& spec, st
   for (const std::string& word : split(text, ' ')) {
     if (word.empty()) continue;
     const job::TaskTemplate parts(word, spec.render);
-    // With marks in it for values that look like nothing else, a word is plain when all else in it is.
+    // Values are replaced by marks that look like nothing else; a word is plain if everything else in it is.
     const std::string look = parts.fill(0, "x", 1, false);
     const bool several = spec.items == wire::BagItems::columns && !parts.is_constant();  // {} may be several words
     const bool first_bad =
@@ -68,7 +68,7 @@ BagCommand::BagCommand(const std::string& command, const wire::BagSpec& spec, st
   }
 }
 
-// Empty: a shell shall say that there is none.
+// Returns empty if there is no such program: then a shell reports that.
 std::string BagCommand::program_of(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   if (const auto known = programs_.find(name); known != programs_.end()) return known->second;
@@ -133,7 +133,7 @@ Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::
         if (line.empty()) continue;
         const std::string name = line.substr(0, line.find('='));
         if (name.size() == line.size() || !is_name(name))
-          return make_error(Code::refused, "the item of task " + index + " is no list of NAME=VALUE");
+          return make_error(Code::refused, "the item of task " + index + " is not a list of NAME=VALUE");
         std::erase_if(variables, [&](const std::string& other) { return other.starts_with(name + "="); });
         variables.push_back(line);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of a bag's tasks as the words that are executed. Pure but for the search of programs.
+// Builds the words to execute from the command of a bag's tasks. Pure except for the search for programs.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class BagCommand {
  public:
   // `path`: the job's PATH. `script`: a file with the command.
   BagCommand(const std::string& command, const wire::BagSpec& spec, std::string path, std::string script);
-  // The program and its arguments. Commands of plain words need no shell.
+  // Returns the program and its arguments. Commands made of plain words need no shell.
   [[nodiscard]] std::vector<std::string> words(const BagTask& task, std::uint32_t slot);
-  // A shell runs the command, for a file that only a shell can execute.
+  // Runs the command in a shell, for a file that only a shell can execute.
   [[nodiscard]] std::vector<std::string> shell_words(const BagTask& task, std::uint32_t slot) const;
 
  private:
@@ -35,7 +35,8 @@ class BagCommand {
   std::map<std::string, std::string> programs_;
 };
 
-// Assignments that a task sees beside its job's: our own, and those of its item. An error names what is wrong with it.
+// Returns the assignments that a task gets in addition to its job's: our own, and those of its item. An error says what
+// is wrong with the item.
 [[nodiscard]] Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::BagSpec& spec,
                                                              std::uint32_t slot, const std::string& folder);
 

@@ -22,7 +22,8 @@ constexpr std::size_t k_board_head = 4;               // words before the places
 constexpr std::uint64_t k_board_bytes_max = 8 * (k_board_head + wire::k_bag_running_max);
 constexpr std::uint32_t k_orders_mark = 0x3142'4247;  // "GBB1"
 
-// Before each group of orders; its length stands behind it once more, so that the last one is found from the end.
+// Precedes each group of orders; its length is repeated after the group, so that the last group can be found from the
+// end.
 struct OrdersHead {
   std::uint32_t mark = k_orders_mark, bytes = 0, crc = 0, count = 0;
   std::uint64_t from = 0;
@@ -50,7 +51,7 @@ struct OrdersGroup {
   [[nodiscard]] std::uint64_t size() const { return k_orders_frame + payload.size(); }
 };
 
-// The group at this place; nullopt: none that is whole.
+// Returns the group at this offset; nullopt: there is no complete one.
 std::optional<OrdersGroup> group_at(int fd, std::uint64_t offset) {
   OrdersGroup group;
   if (!read_at(fd, &group.head, sizeof group.head, offset)) return std::nullopt;
@@ -74,7 +75,7 @@ struct OrdersEnd {
   std::uint64_t count = 0, bytes = 0;  // of whole groups
 };
 
-// From the last group; where a writer died in the middle of one, from all of them.
+// Reads from the last group; if a writer died in the middle of one, from all of them.
 OrdersEnd orders_end(const os::Fd& file, std::uint64_t size) {
   std::uint32_t bytes = 0;
   if (size >= k_orders_frame && read_at(file.get(), &bytes, sizeof bytes, size - sizeof bytes) &&
@@ -145,7 +146,7 @@ Result<std::uint64_t> append_orders(const os::Path& control, std::uint64_t from,
     return make_error(Code::refused,
                       "orders " + std::to_string(end.count) + " to " + std::to_string(from) + " are missing");
   if (from + orders.size() <= end.count) return end.count;
-  if (end.bytes > k_orders_bytes_max) return make_error(Code::no_space, "this worker has taken all orders that it can");
+  if (end.bytes > k_orders_bytes_max) return make_error(Code::no_space, "this worker cannot take more orders");
   if (end.bytes < *size && ::ftruncate(file.get(), static_cast<off_t>(end.bytes)) != 0)
     return errno_error(errno, "cannot cut the orders");
   const std::vector<wire::BagOrder> fresh(orders.begin() + static_cast<std::ptrdiff_t>(end.count - from), orders.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a bag's worker: orders on their way in, results on their way out. The runner and the agent share them,
-// the output (bag_output.hpp) and nothing else, so that either goes on when the other dies. Layout in gridctl-agent(7),
-// FILES ON THE HOST.
+// Manages the files of a bag's worker: incoming orders and outgoing results. The runner and the agent share only these
+// and the output (bag_output.hpp), so that either continues when the other dies. Layout in gridctl-agent(7), FILES ON
+// THE HOST.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ inline constexpr std::uint64_t k_orders_bytes_max = 4ull << 30;  // then the hos
 
 // --- orders ---------------------------------------------------------------------------------------------------------
 
-// Appends those that are not there yet; the number of all that are there now. `refused` when some are missing between.
-// REQUIRES: the job's lock.
+// Appends orders that are not there yet; returns the number of all that are there now. `refused` if some are missing in
+// between. REQUIRES: the job's lock.
 [[nodiscard]] Result<std::uint64_t> append_orders(const os::Path& control, std::uint64_t from,
                                                   const std::vector<wire::BagOrder>& orders);
 [[nodiscard]] Result<std::uint64_t> count_orders(const os::Path& control);
@@ -33,7 +33,7 @@ inline constexpr std::uint64_t k_orders_bytes_max = 4ull << 30;  // then the hos
 class OrderReader {
  public:
   explicit OrderReader(os::Path control) : file_(std::move(control) / k_orders_file) {}
-  // Gives the orders that have come since the last call.
+  // Returns the orders that have arrived since the last call.
   [[nodiscard]] std::vector<wire::BagOrder> read();
 
  private:
@@ -47,7 +47,7 @@ class OrderReader {
 class ResultWriter {
  public:
   [[nodiscard]] static Result<ResultWriter> open(const os::Path& run);
-  // Makes room on the disk for so many, which append() then finds.
+  // Reserves disk space for this many results, which append() then uses.
   [[nodiscard]] bool reserve(std::uint64_t results);
   [[nodiscard]] bool append(const wire::TaskResult& result);
 
@@ -61,12 +61,12 @@ struct BagResults {
   std::uint64_t from = 0, end = 0;  // numbers
   std::vector<wire::TaskResult> results;
 };
-// The job could have written into it: what is damaged ends the list.
+// The job could have written into it: damage ends the list.
 [[nodiscard]] BagResults read_results(const os::Path& run, std::uint64_t from, std::uint64_t max);
 
 // --- board: what goes on now ---------------------------------------------------------------------------------------
 
-// Written by the runner alone; a reader takes it for a hint.
+// Only the runner writes this; a reader treats it as a hint.
 struct BoardHead {
   std::uint64_t orders = 0, queued = 0, output_end = 0;
 };

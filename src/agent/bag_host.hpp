@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's answers about workers of bags: it passes orders on, and hands over results and output.
+// Answers for the host about workers of bags: passes orders on, and hands over results and output.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace gridctl::agent {
 class BagHost {
  public:
   BagHost(Requests& requests, os::Clock& clock) : requests_(requests), clock_(clock) {}
-  // Waits for news as long as the request wants, and while `wanted` says so.
+  // Waits for news as long as the request asks, and while `wanted` returns true.
   [[nodiscard]] wire::BagReply answer(const wire::BagRequest& request, const std::function<bool()>& wanted);
   [[nodiscard]] Result<wire::LogReply> output(const wire::LogRequest& request, std::string& bytes);
 

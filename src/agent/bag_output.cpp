@@ -102,7 +102,7 @@ std::uint64_t drop_output(const os::Path& control, const os::Path& run, std::uin
   const std::uint64_t begun = stored && stored->has_value() ? static_cast<std::uint64_t>(**stored) : 0;
   const std::uint64_t wanted = from / k_output_piece_bytes, end = begun / k_output_piece_bytes;
   if (wanted <= end || from > INT64_MAX) return begun;
-  // Noted first: a piece that is left over goes with the attempt.
+  // The new start is recorded first: a leftover piece is removed with the attempt.
   if (!os::write_file_atomically(control / k_output_from_file, std::to_string(wanted * k_output_piece_bytes) + "\n"))
     return begun;
   for (std::uint64_t number = end; number < wanted; ++number)

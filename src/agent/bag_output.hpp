@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of a bag's tasks: one stream for each worker, in files of equal length, of which the results know where
-// each task's part lies.
+// Manages the output of a bag's tasks: one stream for each worker, in files of equal length; the results record where
+// each task's part is.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ inline constexpr std::uint64_t k_output_piece_bytes = 16ull << 20;
 
 [[nodiscard]] os::Path output_piece(const os::Path& run, std::uint64_t number);
 
-// The output of a task that has not ended: in memory while it is small, then in a file without a name.
+// Holds the output of a running task: in memory while it is small, then in a file without a name.
 class TaskOutput {
  public:
-  // Keeps at most `bytes_max` altogether.
+  // Keeps at most `bytes_max` in total.
   void add(std::string_view bytes, std::uint64_t bytes_max, const os::Path& folder);
   [[nodiscard]] std::uint64_t size() const { return spilled_ + bytes_.size(); }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
-  // Whether the last lines, as far as they are in memory, tell of a full disk.
+  // Returns whether the last lines in memory mention a full disk.
   [[nodiscard]] bool tells_of_a_full_disk() const;
 
  private:
@@ -35,11 +35,11 @@ class TaskOutput {
   std::uint64_t spilled_ = 0, dropped_ = 0;
 };
 
-// Pieces of all outputs, one behind the other.
+// Writes pieces of all outputs, one after another.
 class OutputWriter {
  public:
   OutputWriter(os::Path run, std::uint64_t total_max) : run_(std::move(run)), total_max_(total_max) {}
-  // Whether all of it lies there; nothing does otherwise.
+  // Returns whether all of it was written; otherwise nothing was.
   [[nodiscard]] bool append(TaskOutput& output);
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] bool is_half_full() { return !has_room(total_max_ / 2); }
@@ -62,7 +62,7 @@ struct OutputSlice {
 };
 [[nodiscard]] Result<OutputSlice> read_output(const os::Path& run, std::uint64_t begin, std::uint64_t offset,
                                               std::uint32_t bytes_max);
-// Removes whole pieces before `from`. Where the output that is left begins.
+// Removes complete pieces before `from`. Returns where the remaining output starts.
 [[nodiscard]] std::uint64_t drop_output(const os::Path& control, const os::Path& run, std::uint64_t from);
 
 }  // namespace gridctl::agent

@@ -18,7 +18,7 @@ constexpr std::size_t k_pack_piece = 256 * 1024;
 
 std::string below_of(const std::string& folder, const std::string& name) { return folder.empty() ? name : folder + "/" + name; }
 
-// A file that shrinks meanwhile is filled up, for its size is told already.
+// A file that shrinks in the meantime is padded, because its size was already written.
 void pack_file(const os::Path& file, const std::string& path, const struct stat& info, std::uint64_t bytes_max,
                const os::Path& run, TaskOutput& into) {
   const auto opened = os::open_file(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that each task of a bag leaves (`outputs`), packed behind what it has printed, so that they are kept and
-// fetched with that: for each file, a line with the length of its path, its mode in octal and its size, and then path and
+// Packs the files that each task of a bag leaves (`outputs`) after its output, so that they are kept and fetched
+// together: for each file, a line with the length of its path, its mode in octal and its size, and then path and
 // content.
 #pragma once
 
@@ -21,9 +21,10 @@ class TaskFiles {
  public:
   TaskFiles(os::Path work, const std::vector<std::string>& patterns);
   [[nodiscard]] bool wanted() const { return !patterns_.empty(); }
-  // Files that lie in the working directory now belong to no task.
+  // Files that are in the working directory now belong to no task.
   void begin();
-  // Packs what the patterns name in the task's folder, or else what changed in the working directory since the last call.
+  // Packs the files that the patterns name in the task's folder, or otherwise those changed in the working directory
+  // since the last call.
   void pack(const std::string& folder, std::uint64_t bytes_max, const os::Path& run, TaskOutput& into);
 
  private:

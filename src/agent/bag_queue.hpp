@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tasks a worker of a bag has still to begin. Pure: orders in, tasks out, first granted first begun.
+// Tracks which tasks a bag's worker still has to start. Pure: orders in, tasks out, first granted first started.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct BagTask {
 
 class BagQueue {
  public:
-  // The next order in number. Tasks that it takes back are told as results; a grant behind a finish is one of those.
+  // Takes the next order by number. Tasks that it revokes are reported as results; so is a grant after a finish.
   [[nodiscard]] std::vector<wire::TaskResult> take(wire::BagOrder order);
   [[nodiscard]] std::optional<BagTask> next();
-  // It is the next one again.
+  // Makes the task the next one again.
   void put_back(const BagTask& task);
-  // Everything that was not begun.
+  // Returns everything that was not started.
   [[nodiscard]] std::vector<wire::TaskResult> take_back();
 
   [[nodiscard]] std::uint64_t orders() const { return orders_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gridctl-agent tasks`: runs the tasks of one worker of a bag, as a child of the job's first process and in its place.
-// It needs nobody: orders come through a file, results and output go to files, and the agent hands them over.
+// Implements `gridctl-agent tasks`: runs the tasks of one bag's worker, as a child of the job's first process and in
+// its place. It depends on no other process: orders arrive through a file, results and output go to files, and the
+// agent hands them over.
 #pragma once
 
 #include "agent/init.hpp"

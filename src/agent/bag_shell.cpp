@@ -11,17 +11,17 @@ namespace gridctl::agent {
 
 namespace {
 
-// Characters of which every shell has one opinion, if none of k_bash_signs is made of them.
+// Characters that have the same meaning in every shell, unless they form one of k_bash_signs.
 constexpr std::string_view k_signs = "_./,:=+@%-^ \t\n;|&<>\"'$*?[]()#{}";
 constexpr std::array<std::string_view, 20> k_bash_signs{"[[", "[ -v", "((", "<(", ">(", "<<", "&>", ">&", "|&", "$'", "$\"",
                                                         "+=", "==", "=(", "[^", "**", "..", "{,", ",}", "()"};
-// Words that only bash knows, or that it takes otherwise than others do.
+// Words that only bash knows, or interprets differently from other shells.
 constexpr std::array<std::string_view, 41> k_bash_words{
     "function", "source", "declare", "typeset", "local",  "let",      "pushd",   "popd",    "dirs",  "shopt", "mapfile",
     "select",   "time",   "coproc",  "enable",  "caller", "builtin",  "compgen", "disown",  "help",  "type",  "readarray",
     "ulimit",   "trap",   "kill",    "read",    "printf", "set",      "export",  "exec",    "wait",  "alias", ".",
     "unset",    "hash",   "history", "suspend", "logout", "complete", "test",    "getopts"};
-// Variables that mean the same everywhere and hold no backslash, at which shells differ in `echo`.
+// Variables that have the same meaning everywhere and contain no backslash, which shells treat differently in `echo`.
 constexpr std::array<std::string_view, 5> k_plain_variables{"GRIDCTL_TASK_INDEX", "GRIDCTL_TASK_NUMBER",
                                                             "GRIDCTL_TASK_SLOT", "GRIDCTL_TASK_COUNT",
                                                             "SLURM_ARRAY_TASK_ID"};
@@ -31,7 +31,7 @@ constexpr std::string_view k_echo = "echo";  // with options, each shell has its
 bool is_listed(const auto& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-// After each $: a plain variable, in braces or not, and nothing else.
+// Requires that every $ is followed by a plain variable, with or without braces.
 bool has_plain_variables(std::string_view text) {
   for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$')) {
     text.remove_prefix(at + 1);
@@ -49,7 +49,7 @@ bool has_plain_variables(std::string_view text) {
 bool is_plain_shell(std::string_view text) {
   if (!std::ranges::all_of(text, [](char c) { return is_word(c) || k_signs.find(c) != std::string_view::npos; })) return false;
   if (std::ranges::any_of(k_bash_signs, [&](std::string_view sign) {
-        // "2>&1" is everybody's.
+        // "2>&1" is the same in every shell.
         for (std::size_t at = text.find(sign); at != std::string_view::npos; at = text.find(sign, at + 1))
           if (sign != ">&" || at + 2 == text.size() || !is_digit(text[at + 2])) return true;
         return false;

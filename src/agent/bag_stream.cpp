@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker whose command stays up: an item is a line of its input, an answer is a line of its output.
+// Implements the worker whose command stays up: an item is a line of its input, an answer is a line of its output.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ constexpr Duration k_close_wait = std::chrono::seconds{10};   // from the end of
 constexpr Duration k_stream_grace = std::chrono::seconds{5};  // from TERM to KILL
 constexpr std::size_t k_stray_shown = 200;                    // bytes of a line that answers nothing
 
-// One program: up, or to be started when there is an item for it.
+// Represents one program: running, or to be started when there is an item for it.
 struct StreamProgram {
   struct Flight {
     BagTask task;
@@ -101,7 +101,7 @@ class StreamWorker final : public BagWorker {
   std::size_t careful_ = 0;  // items that are given one at a time: one of them has ended its program
 };
 
-// Each program gets one item after the other, so that all have work.
+// Gives each program one item in turn, so that all have work.
 void StreamWorker::fill() {
   if (gives_up()) return;
   for (bool any = true; any && !again_at_;) {
@@ -121,7 +121,7 @@ bool StreamWorker::give(StreamProgram& program) {
   BagTask task = *queue_.next();
   std::string line = item_line(task, spec_.json);
   if (line.find('\n') + 1 != line.size()) {
-    refuse(task, "the item of a stream is one line");
+    refuse(task, "an item of a stream must be a single line");
     return true;
   }
   program.unsent += line;
@@ -129,7 +129,7 @@ bool StreamWorker::give(StreamProgram& program) {
   return true;
 }
 
-// False: it cannot be started now.
+// Returns false if the program cannot be started now.
 bool StreamWorker::start(StreamProgram& program) {
   int in[2], out[2];
   if (::pipe2(in, O_CLOEXEC) != 0) return again_at_ = now() + k_bag_try_again, false;
@@ -158,7 +158,7 @@ bool StreamWorker::start(StreamProgram& program) {
   return false;
 }
 
-// A program that has closed its input or its output may answer what it has, and is then asked to end.
+// A program that has closed its input or its output may finish the items that it has, and is then asked to end.
 void StreamWorker::send(StreamProgram& program) const {
   while (program.input.valid() && !program.unsent.empty()) {
     const ssize_t wrote = ::write(program.input.get(), program.unsent.data(), program.unsent.size());
@@ -213,7 +213,7 @@ void StreamWorker::read(StreamProgram& program) {
   }
 }
 
-// A line of the program's is whole.
+// Handles a complete line of the program.
 void StreamWorker::answer(StreamProgram& program) {
   auto& flights = program.flights;
   std::size_t flight = 0;
@@ -228,7 +228,7 @@ void StreamWorker::answer(StreamProgram& program) {
     conclude(program, flight, result, program.line);
     program.fruitless = 0;
   } else {
-    ::dprintf(STDERR_FILENO, "gridctl: this line answers no item: %s\n", sanitize(program.line, k_stray_shown).c_str());
+    ::dprintf(STDERR_FILENO, "gridctl: this line is not the answer to any item: %s\n", sanitize(program.line, k_stray_shown).c_str());
   }
   program.line.clear();
   program.dropped = 0;
@@ -268,7 +268,7 @@ bool StreamWorker::take_end(pid_t pid) {
   return true;
 }
 
-// Items that a program has left without an answer: the one that has ended it is told, the others are given again.
+// Handles items that a program left unanswered: the one that ended it is reported, the others are given out again.
 void StreamWorker::settle(StreamProgram& program, int status) {
   wire::TaskResult result{0, 1, 0, program.end};
   if (WIFEXITED(status)) result.exit_code = static_cast<std::uint8_t>(WEXITSTATUS(status));

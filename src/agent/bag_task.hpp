@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One task of a bag while it runs: a process in a session of its own, whose output is taken from its pipes.
+// Represents one task of a bag while it runs: a process in its own session, whose output is read from its pipes.
 #pragma once
 
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 namespace gridctl::agent {
 
-// How the tasks of one worker are started.
+// Says how the tasks of one worker are started.
 struct TaskLaunch {
   std::vector<std::string> words;  // the program, and what it is called with
   std::vector<char*> variables;    // up to a nullptr
@@ -25,7 +25,7 @@ struct TaskLaunch {
   bool split = false;  // standard error has a pipe of its own
 };
 
-// Starts it in a session of its own; an errno value, 0 when it runs.
+// Starts the task in its own session; returns an errno value, or 0 if it runs.
 [[nodiscard]] int spawn_task(pid_t& pid, const TaskLaunch& launch, int out, int err);
 
 class RunningTask {
@@ -38,16 +38,16 @@ class RunningTask {
   [[nodiscard]] BootTime began() const { return began_; }
   void add_polls(std::vector<pollfd>& polls) const;
   [[nodiscard]] bool is_among(const std::vector<int>& descriptors) const;
-  // Takes what waits in the pipes.
+  // Reads what waits in the pipes.
   void drain(std::uint64_t bytes_max, const os::Path& folder);
 
-  // Sends TERM, and says what its end will be called.
+  // Sends TERM, and sets the kind of end to report.
   void ask_to_end(wire::TaskEnd as, BootTime kill_at);
   [[nodiscard]] std::optional<BootTime> kill_at() const { return kill_at_; }
   void kill(BootTime again_at);
   [[nodiscard]] bool is_ending() const { return end_ != wire::TaskEnd::ended; }
 
-  // REQUIRES: the process has ended and was not waited for. What else it started ends with it.
+  // REQUIRES: the process has ended and was not waited for. Processes that it started end with it.
   [[nodiscard]] wire::TaskResult finish(std::uint64_t bytes_max, const os::Path& folder, os::Clock& clock);
   TaskOutput& output() { return output_; }
   TaskOutput& errors() { return errors_; }

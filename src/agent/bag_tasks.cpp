@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker that starts its command once for each task.
+// Implements the worker that starts its command once for each task.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ Result<std::string> TaskWorker::folder_of(const BagTask& task) const {
   return folder.string();
 }
 
-// False: nothing can be started now.
+// Returns false if nothing can be started now.
 bool TaskWorker::start(std::size_t slot, const BagTask& task) {
   const auto number = static_cast<std::uint32_t>(slot + 1);
   const auto folder = folder_of(task);

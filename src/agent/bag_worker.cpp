@@ -157,7 +157,8 @@ void BagWorker::record_all(const std::vector<wire::TaskResult>& results) {
   for (const wire::TaskResult& one : results) record(one);
 }
 
-// The end of the worker is in sight: what runs may end by itself for a while. A task with a folder is to save at once.
+// The worker is about to end: running tasks may finish on their own for a while. A task with a folder has to save at
+// once.
 void BagWorker::begin_stop() {
   if (stopping_) return;
   stopping_ = true;

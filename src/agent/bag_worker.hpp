@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common part of both kinds of workers of bags: orders in, results out, signals, and an orderly end. Inside agent
-// only.
+// Implements the common part of both kinds of bag workers: orders in, results out, signals, and an orderly end. Inside
+// agent only.
 #pragma once
 
 #include <poll.h>
@@ -30,7 +30,7 @@ class BagWorker {
   BagWorker(const BagWorker&) = delete;
   BagWorker& operator=(const BagWorker&) = delete;
   virtual ~BagWorker() = default;
-  // The exit status.
+  // Returns the exit status.
   [[nodiscard]] int run();
 
  protected:
@@ -44,14 +44,14 @@ class BagWorker {
   virtual void end_all(BootTime kill_at) = 0;  // TERM to everything, and KILL then
   [[nodiscard]] virtual bool gives_up() const { return false; }
 
-  // Room on the disk for the results of so many tasks. Without it none may begin: it would be run again.
+  // Reserves disk space for the results of this many tasks. Without it, none may start, because it would run again.
   [[nodiscard]] bool has_room(std::size_t tasks);
   void record(const wire::TaskResult& result);
-  // Keeps the output, and says in the result where it is.
+  // Keeps the output, and records its place in the result.
   void keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result, TaskOutput* files = nullptr);
-  // Says in the task's output why this host cannot start it.
+  // Explains in the task's output why this host cannot start it.
   void refuse(const BagTask& task, const std::string& why);
-  // The job's variables without those that `own` sets, and then those. They outlive the list.
+  // Returns the job's variables without those that `own` sets, followed by those. They outlive the list.
   [[nodiscard]] std::vector<char*> variables_with(std::vector<std::string>& own);
   [[nodiscard]] bool was_out_of_memory(const wire::TaskResult& result);
   [[nodiscard]] BootTime now() const { return clock_.boot(); }
@@ -85,7 +85,7 @@ class BagWorker {
   std::uint64_t oom_kills_ = 0;
 };
 
-// The two kinds.
+// Makes the two kinds of workers.
 [[nodiscard]] std::unique_ptr<BagWorker> make_task_worker(const InitPlan& plan, const wire::BagSpec& spec,
                                                           BagCommand command, ResultWriter results, Board board);
 [[nodiscard]] std::unique_ptr<BagWorker> make_stream_worker(const InitPlan& plan, const wire::BagSpec& spec,

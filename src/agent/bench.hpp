@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring this host for one connection: at most one test at a time, in a process of its own with a deadline; the GPU
-// is leased while it runs.
+// Measures this host for one connection: at most one test at a time, in a separate process with a deadline; the GPU is
+// leased while it runs.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Bench {
   ~Bench();  // ends the test and its lease
 
   [[nodiscard]] static bool serves(std::string_view operation);
-  // The reply to the request.
+  // Returns the reply to the request.
   [[nodiscard]] Result<std::string> handle(std::string_view operation, std::string_view payload);
 
  private:

@@ -33,8 +33,8 @@ std::size_t usable_processors() {
   return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
-// Runs `turn` on `threads` threads for `part`, at least once each; the sum of what the turns return a second. What a
-// thread needs to get ready is not counted.
+// Runs `turn` on `threads` threads for `part`, at least once each; returns the sum of their results per second. The
+// threads' preparation is not counted.
 template <class Turn>
 double rate_of(std::size_t threads, Duration part, os::Clock& clock, Turn turn) {
   std::vector<double> rates(threads, 0);
@@ -81,7 +81,7 @@ struct AlignedDeleter {
 };
 using AlignedBytes = std::unique_ptr<std::byte, AlignedDeleter>;
 
-// Random, so that no disk or file system can compress it.
+// Returns random bytes, so that no disk or file system can compress them.
 AlignedBytes random_piece() {
   AlignedBytes piece(static_cast<std::byte*>(std::aligned_alloc(k_alignment, k_disk_piece)));
   const Bytes some = os::random_bytes(64 * 1024);

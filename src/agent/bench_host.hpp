@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the host itself is: processors, memory, disk.
+// Measures how fast the host itself is: processors, memory, disk.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace gridctl::agent {
 
-// About five times `part` of work. Names: cpu_gflops (multiply-adds in 64 bits on one processor), cpu_all_gflops (on
-// all that we may use), memory_copy_gbs (all of them, read and write counted), disk_write_mbs (until it is durable),
-// disk_read_mbs (past the page cache), disk_sync_ms (one small durable write). What cannot be measured is left out.
-// `folder` is where jobs' data would lie; a file of at most 256 MiB is written there and removed.
+// Takes about five times `part`. Names: cpu_gflops (multiply-adds in 64 bits on one processor), cpu_all_gflops (on all
+// that we may use), memory_copy_gbs (all of them, read and write counted), disk_write_mbs (until it is durable),
+// disk_read_mbs (past the page cache), disk_sync_ms (one small durable write). A value that cannot be measured is left
+// out. `folder` is on the disk of the jobs' data; a file of at most 256 MiB is written there and removed.
 [[nodiscard]] std::map<std::string, double> bench_host(const os::Path& folder, Duration part, os::Clock& clock);
 
 }  // namespace gridctl::agent

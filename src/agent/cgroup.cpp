@@ -25,7 +25,7 @@ std::string text_of(const Path& path) {
   return text ? std::move(*text) : std::string{};
 }
 
-// "key value" lines.
+// Reads "key value" lines.
 std::uint64_t value_of(const std::string& text, std::string_view key) {
   for (const std::string& line : split_lines(text)) {
     if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ' ') continue;
@@ -36,7 +36,7 @@ std::uint64_t value_of(const std::string& text, std::string_view key) {
 
 std::uint64_t number_in(const Path& path) { return leading_number<std::uint64_t>(text_of(path)).value_or(0); }
 
-// The group of a process in one hierarchy: "" = version 2.
+// Returns the group of a process in one hierarchy: "" = version 2.
 std::string group_path(const std::string& process, std::string_view controller) {
   for (const std::string& line : split_lines(text_of("/proc/" + process + "/cgroup"))) {
     const auto first = line.find(':');
@@ -61,7 +61,7 @@ Path beneath(const Path& hierarchy, const std::string& group) { return hierarchy
 
 bool unified() { return os::exists(k_root / "cgroup.controllers"); }
 
-// Where a group of this name would be in each hierarchy that matters.
+// Returns where a group with this name would be in each relevant hierarchy.
 std::vector<Path> places(const std::string& name) {
   std::vector<Path> all;
   if (name.empty()) return all;  // the group that we are in ourselves, with whoever else is: never to be ended
@@ -102,7 +102,7 @@ Path memory_group(const std::string& process) {
   for (const auto& [hierarchy, controller] : {std::pair{k_root / "memory", "memory"}, std::pair{k_root, ""}}) {
     const std::string group = group_path(process, controller);
     if (group.empty()) continue;
-    // Inside a container the group's path is the host's, but its folder is mounted as the root.
+    // Inside a container, the group's path is the host's, but its folder is mounted as the root.
     for (const Path& folder : {beneath(hierarchy, group), hierarchy})
       if (os::exists(folder / "memory.events") || os::exists(folder / "memory.oom_control")) return folder;
   }
@@ -129,7 +129,7 @@ Group Group::make(const std::string& name, const GroupLimits& limits) {
   if (unified()) write_text(k_root / "cgroup.subtree_control", "+memory +cpu +pids");
   std::vector<Path> parents_done;
   for (const Path& place : places(name)) {
-    // One folder per hierarchy: the first place that works.
+    // Uses one folder per hierarchy: the first place that works.
     const Path hierarchy = unified() ? k_root : Path(k_root / *std::next(place.begin(), 4));
     if (std::ranges::find(parents_done, hierarchy) != parents_done.end()) continue;
     if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST) continue;

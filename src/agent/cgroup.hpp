@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control groups, version 1, 2 or hybrid: what the kernel says about memory, and groups of our own for plain processes.
+// Manages control groups, version 1, 2 or hybrid: the kernel's memory events, and our own groups for plain processes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct MemoryEvents {
 };
 // Returns the events of the memory group that a process is in ("self" or a pid), as far as they can be read from here.
 [[nodiscard]] std::optional<MemoryEvents> memory_events(const std::string& process);
-// Folder of that group; empty when there is none. Stays readable for a moment after the process died.
+// Returns the folder of that group; empty if there is none. It stays readable for a moment after the process died.
 [[nodiscard]] os::Path memory_group(const std::string& process);
 [[nodiscard]] std::optional<MemoryEvents> memory_events_in(const os::Path& group);
 
@@ -28,17 +28,17 @@ struct GroupLimits {
   std::uint64_t processes = 0;  // 0 each: none
 };
 
-// Groups made for one attempt of the process engine; one folder per hierarchy, possibly none.
+// Represents the groups made for one attempt of the process engine; one folder per hierarchy, possibly none.
 class Group {
  public:
-  // Makes what the host lets us make; never fails, may be empty.
+  // Makes the groups that the host allows; never fails, may be empty.
   [[nodiscard]] static Group make(const std::string& name, const GroupLimits& limits);
-  // Finds the folders again after their maker died.
+  // Finds the folders again after their creator died.
   [[nodiscard]] static Group find(const std::string& name);
   [[nodiscard]] bool empty() const { return folders_.empty(); }
   [[nodiscard]] const std::vector<os::Path>& folders() const { return folders_; }
   [[nodiscard]] std::vector<os::ProcessId> members() const;
-  // By the freezer of version 2; false where it is not there or does not get there.
+  // Uses the freezer of version 2; returns false if it is missing or does not freeze.
   [[nodiscard]] bool set_frozen(bool frozen) const;
   void remove();  // REQUIRES: no members; what cannot go stays
 

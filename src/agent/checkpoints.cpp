@@ -50,7 +50,7 @@ std::string info_text(const HeldSnapshot& held) {
          (checkpoint.metrics.empty() ? "" : nlohmann::json(checkpoint.metrics).dump() + "\n");
 }
 
-// One word, for a line of words.
+// Returns one word, for a line of words.
 std::string how_text(std::string_view how) {
   std::string text = sanitize(how.substr(0, k_how_max));
   std::ranges::replace_if(
@@ -193,7 +193,7 @@ void CheckpointWatch::watch() {
   }
 }
 
-// The folder and those in it, where savers of some frameworks write.
+// Watches the folder and its subfolders, into which savers of some frameworks write.
 void CheckpointWatch::watch_folders(const os::Fd& events) const {
   constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW | IN_ONLYDIR;
   const Path top = view_.checkpoint_base / view_.checkpoint_relative;
@@ -232,11 +232,11 @@ void CheckpointWatch::keep_what_is_left() {
   const auto listing = store::list_checkpoint(directory->get());
   if (!listing) return set_problem("the checkpoint directory is not kept: " + listing.error().message);
   if (listing->files.empty() && !listing->unreadable.empty())
-    return set_problem("nothing in the checkpoint directory can be read: " + listing->unreadable.front());
+    return set_problem("no file in the checkpoint directory can be read: " + listing->unreadable.front());
   if (listing->files.empty() || whole_.has_all(*listing)) return;
   const auto taken = take(directory->get(), *listing, nullptr);
   if (taken) set_problem({});
-  else set_problem("what lay in the checkpoint directory at the end is not kept: " + taken.error().one_line());
+  else set_problem("the final contents of the checkpoint directory are not kept: " + taken.error().one_line());
 }
 
 Result<whole::Verdict> CheckpointWatch::judge(int directory, whole::Writer writer, store::Listing& listing) {
@@ -285,7 +285,7 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
     last_verdict_.whole = whole::Whole::not_yet;
   } else {
     out_of_space_ = taken.error().code == Code::no_space;
-    set_problem("no checkpoint could be taken: " + taken.error().one_line());
+    set_problem("cannot take a checkpoint: " + taken.error().one_line());
     return !out_of_space_ && taken.error().code != Code::io;
   }
   return true;
@@ -296,7 +296,7 @@ std::uint64_t CheckpointWatch::next_number() const {
   return next_;
 }
 
-// Compares with the newest snapshot, and with the restored content: an earlier supervisor may have seen it.
+// Compares with the newest snapshot, and with the restored content, because an earlier supervisor may have seen it.
 bool CheckpointWatch::is_known(const Digest& root) const {
   const os::MutexLock lock(mutex_);
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
@@ -310,11 +310,11 @@ bool CheckpointWatch::any_torn(int directory, const store::Listing& listing) {
 }
 
 namespace {
-// One line each, and the most important first: what was waited for.
+// Returns one line each, the most important first: what was waited for.
 std::vector<std::string> notes_of(const whole::Verdict* verdict, const std::vector<std::string>& left_out) {
   std::vector<std::string> notes;
   if (verdict != nullptr && verdict->provisional && !verdict->why.empty())  // the same words each time: told once
-    notes.push_back("not surely complete: " + (verdict->blame.empty() ? verdict->why
+    notes.push_back("not known to be complete: " + (verdict->blame.empty() ? verdict->why
                                                                        : "waited for " + quoted_path(verdict->blame)));
   for (const std::string& one : left_out)
     if (notes.size() < wire::k_checkpoint_notes_max) notes.push_back("left out: " + one.substr(0, k_note_max));
@@ -325,7 +325,7 @@ std::vector<std::string> notes_of(const whole::Verdict* verdict, const std::vect
 Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const whole::Verdict* verdict) {
   const bool previous_is_there = previous_ && os::exists(snapshot_files(attempt_, previous_number_));
   if (verdict != nullptr && !verdict->selection.from_previous.empty() && !previous_is_there)
-    return make_error(Code::busy, "what is being rewritten is in no snapshot of this attempt yet");
+    return make_error(Code::busy, "the file being rewritten is not in any snapshot of this attempt yet");
   const std::uint64_t number = next_number();
   const Path folder = attempt_.snapshots() / std::to_string(number);
   TRY(os::remove_tree(folder));
@@ -388,8 +388,8 @@ std::uint64_t CheckpointWatch::held_bytes() const {
   return bytes;
 }
 
-// Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`, and what
-// others differ from only where room is short.
+// Removes the oldest first: released snapshots, then, over the quota, unreleased ones too; never the newest
+// `keep_newest`, and bases of other snapshots only if space is short.
 void CheckpointWatch::prune(std::size_t keep_newest) {
   const os::MutexLock lock(mutex_);
   const Bases bases = read_bases(attempt_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches the checkpoint directory of a running attempt on a thread of its own and keeps snapshots of it in snap/N.
+// Watches the checkpoint directory of a running attempt on its own thread and keeps snapshots of it in snap/N.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,18 @@
 
 namespace gridctl::agent {
 
-// A snapshot as it lies in snap/NUMBER: files/ manifest info.
+// Describes a snapshot in snap/NUMBER: files/ manifest info.
 struct HeldSnapshot {
   wire::HostCheckpoint checkpoint;  // age_ms is not filled in
   BootTime taken_at;
 };
 [[nodiscard]] Path snapshot_files(const AttemptDir& attempt, std::uint64_t number);
 [[nodiscard]] Path snapshot_manifest(const AttemptDir& attempt, std::uint64_t number);
-// Whole ones, ascending; half-made ones are removed when `tidy`.
+// Returns complete snapshots, ascending; with `tidy`, removes unfinished ones.
 [[nodiscard]] std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy);
 
-// Reports about snapshot `of` are differences to these bases: they stay, while there is room, until `of` is old itself.
-// Further calls add more bases for the same one.
+// Reports about snapshot `of` are differences to these bases: they stay, while there is room, until `of` itself is old.
+// More calls add bases for the same one.
 [[nodiscard]] Result<void> note_bases(const AttemptDir& attempt, std::uint64_t of, std::set<std::uint64_t> bases);
 
 class CheckpointWatch {
@@ -40,19 +40,19 @@ class CheckpointWatch {
                   int changed_fd);
   ~CheckpointWatch();
 
-  // The present content was restored and is no news. Call this before the job begins, which may save at once. Without
+  // Marks the present content as restored and not new. Call this before the job starts, which may save at once. Without
   // it, after another supervisor's death, old content is recognised by its root.
   void restored();
   void start();
-  // Stops the thread; then takes the last snapshot of what is whole, and one of everything that lies there, whatever
-  // it is, when that is more. Waits for it.
+  // Stops the thread; then takes the last snapshot of what is complete, and one of everything there, in any state, if
+  // that is more. Waits for it.
   void finish(whole::Writer writer);
   void release(std::uint64_t kept_from);
   void set_pause(Duration pause) { pause_ = pause; }  // between two snapshots
   void set_interval(Duration interval) { interval_ = interval; }  // at which the job is told to save
   [[nodiscard]] std::vector<wire::HostCheckpoint> list() const;
   [[nodiscard]] std::string problem() const;  // empty = none
-  // Why nothing has been taken for longer than it should take, with the file to blame; empty = all is well.
+  // Returns why nothing has been taken for too long, with the file to blame; empty = all is well.
   [[nodiscard]] std::string stalled() const;
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
 
@@ -60,7 +60,8 @@ class CheckpointWatch {
   void watch();
   bool look(whole::Writer writer, bool last);  // false: the disk failed, and may not always
   [[nodiscard]] Result<whole::Verdict> judge(int directory, whole::Writer writer, store::Listing& listing);
-  // Takes what the verdict says; without one everything that lies there, as it is: nobody writes there any more.
+  // Takes what the verdict selects; without a verdict, takes everything there as it is, because no program writes there
+  // any more.
   [[nodiscard]] static bool any_torn(int directory, const store::Listing& listing);
   [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const whole::Verdict* verdict);
   void keep_what_is_left();

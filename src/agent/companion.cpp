@@ -42,7 +42,7 @@ int complain(const Error& error) {
 template <class Number>
 Result<Number> number_in(std::string_view text, const char* what) {
   if (const auto number = parse_number<Number>(text)) return *number;
-  return make_error(Code::usage, std::string(what).append(" is no number"));
+  return make_error(Code::usage, std::string(what).append(" is not a number"));
 }
 
 // --- One call: a word, a length, so many bytes. The answer is one byte: the exit status. ----------------------------
@@ -84,7 +84,7 @@ pid_t start_shell(const std::string& command) {
   ::_exit(127);
 }
 
-// In a process of its own: runs the command until it ends or the caller is gone.
+// Runs in its own process: runs the command until it ends or the caller is gone.
 [[noreturn]] void serve_run(PeerStream& peer, const std::string& command, const os::Clock& clock) {
   const pid_t child = start_shell(command);
   if (child < 0) ::_exit(1);
@@ -107,7 +107,8 @@ pid_t start_shell(const std::string& command) {
   ::_exit(0);
 }
 
-// In a process of its own, for a caller that has the token: a call lasts as long as its command. The end is told to the server by `over`.
+// Runs in its own process, for a caller that has the token: a call lasts as long as its command. `over` tells the
+// server about the end.
 [[noreturn]] void serve_one(PeerStream& peer, int over, const os::Clock& clock) {
   peer.set_deadline(clock.boot() + k_proof_wait);
   const auto call = hear_call(peer);
@@ -152,7 +153,7 @@ Result<int> run(std::span<char* const> arguments, const os::Clock& clock) {
   const std::string command = join(words, " ");  // as rsh and ssh: the shell over there splits it again
   if (command.size() > k_call_bytes_max) return make_error(Code::usage, "the command is longer than 128 KiB");
   if (std::ranges::find(gang.addresses, host) == gang.addresses.end())
-    return make_error(Code::refused, "'" + sanitize(host) + "' is no member of this gang");
+    return make_error(Code::refused, "'" + sanitize(host) + "' is not a member of this gang");
   if (host == gang.addresses[gang.node_rank]) {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     return errno_error(errno, "cannot run /bin/sh");
@@ -182,7 +183,7 @@ Result<int> end(std::span<char* const> arguments, const os::Clock& clock) {
 
 Result<GangFile> own_gang() {
   const auto path = os::environment("GRIDCTL_GANG_FILE");
-  if (!path) return make_error(Code::usage, "this is no process of a gang: GRIDCTL_GANG_FILE is not set");
+  if (!path) return make_error(Code::usage, "this process does not belong to a gang: GRIDCTL_GANG_FILE is not set");
   TRY_ASSIGN(const std::string text, os::read_file(*path, k_file_bytes));
   return parse_gang_file(text);
 }
@@ -195,7 +196,7 @@ Result<PeerStream> reach_member(const GangFile& gang, const std::string& address
       PeerStream peer(std::move(connected->socket), address, clock.boot() + k_proof_wait, clock);
       Result<void> proved = prove_as_connector(peer, gang.token);
       if (proved) return peer;
-      // A flood of strangers may have pushed us out.
+      // A flood of unknown peers may have pushed us out.
       if (proved.error().code != Code::host_unreachable || ++pushed_out > k_pushed_out_max) return std::move(proved).error();
       connected = std::move(proved).error();
     }
@@ -218,7 +219,7 @@ void end_all_children() {
 
 Result<GangFile> parse_gang_file(std::string_view text) {
   const std::vector<std::string> lines = split_lines(text);
-  if (lines.size() < 4) return make_error(Code::state_unreadable, "the gang's file is cut short");
+  if (lines.size() < 4) return make_error(Code::state_unreadable, "the gang's file is truncated");
   GangFile gang;
   TRY_ASSIGN(gang.token, parse_digest(lines[0]));
   TRY_ASSIGN(gang.port, number_in<std::uint16_t>(lines[1], "the gang's port"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How mpirun on the first host of a gang starts processes on the others, without ssh between hosts: it calls our agent
+// Lets mpirun on the first host of a gang start processes on the others, without ssh between hosts: it calls our agent
 // instead (`gang-run HOST COMMAND…`), which asks the agent that serves in the job of that host (`gang-serve`). Both
 // prove that they have the token of this epoch's gang. gridctl-agent(7), GANGS.
 #pragma once
@@ -21,7 +21,7 @@ inline constexpr Duration k_companion_wait = std::chrono::minutes{30};  // for a
                                                                         // image. torch waits as long for its peers.
 inline constexpr std::size_t k_call_bytes_max = 128 * 1024;             // of one command
 
-// The content of the file that $GRIDCTL_GANG_FILE names.
+// Holds the content of the file that $GRIDCTL_GANG_FILE names.
 struct GangFile {
   Digest token;
   std::uint16_t port = 0;  // where each member serves
@@ -30,7 +30,8 @@ struct GangFile {
 };
 [[nodiscard]] Result<GangFile> parse_gang_file(std::string_view text);
 [[nodiscard]] Result<GangFile> own_gang();  // of this process
-// Connects, and both prove that they are of the gang. Its host may not be up yet: tried again until `give_up`.
+// Connects, and both sides prove that they belong to the gang. The other host may not be up yet: retries until
+// `give_up`.
 [[nodiscard]] Result<PeerStream> reach_member(const GangFile& gang, const std::string& address, BootTime give_up,
                                               const os::Clock& clock);
 void end_all_children();  // of this process, their children too: they may save first, for five seconds

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an attempt: nothing of it lives, what it made is kept, what it held is free, the record says how it went.
+// Ends an attempt: kills its processes, keeps its results, frees its resources, and records how it went.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ constexpr int k_write_tries = 600;                 // one a second: a full disk 
 
 }  // namespace
 
-// Returns when no process is left. The lease stays as long as one is: a GPU must never have two users.
+// Returns when no process is left. The lease stays until then: a GPU must never have two users.
 void AttemptRunner::kill_rest() {
   if (!engine_ || launch_ == 0) return;
   const BootTime complain_at = now() + k_unkillable_after;
@@ -46,8 +46,8 @@ void AttemptRunner::kill_rest() {
   }
 }
 
-// Without a specification nothing tells which engine has it. What lives of it is found as plain processes are: of a
-// container that is init, and all else there ends with it.
+// Without a specification, the engine is not known. Live processes are found like plain processes: in a container that
+// is init, and everything else there ends with it.
 void AttemptRunner::end_what_is_unknown() {
   if (engine_ || status_.end == wire::EndReason::host_rebooted) return;
   launch_ = newest_launch(attempt_);
@@ -74,7 +74,7 @@ void AttemptRunner::decide_end() {
   const bool well = status_.end == wire::EndReason::exited && status_.exit_code == 0;
   if (well || stop_wanted() || !harmed_at_ || now() > *harmed_at_ + k_harm_shows) return;
   status_.end = wire::EndReason::vanished;
-  status_.detail = "the GPU's driver failed while it paused the job, and the job did not survive that";
+  status_.detail = "the GPU's driver failed while pausing the job, and the job did not survive";
 }
 
 void AttemptRunner::note_full_disk() {
@@ -104,7 +104,7 @@ void AttemptRunner::finish_log() {
 
 void AttemptRunner::final_checkpoint() {
   if (!checkpoints_ || launch_ == 0 || status_.end == wire::EndReason::host_rebooted) return;
-  // An attempt that never started has made nothing; reported as stopping, it would be taken for a job that ran.
+  // An attempt that never started has made nothing; reported as stopping, it would be mistaken for a job that ran.
   if (nothing_began_) return;
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing = "checkpoint";
@@ -144,9 +144,10 @@ void AttemptRunner::conclude() {
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   status_.no_checkpoint.clear();
   for (int tries = 0; tries < k_write_tries; ++tries) {
-    // The missing end of the log is added if the disk has been emptied meanwhile.
+    // The missing end of the log is added if the disk has been emptied in the meantime.
     if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();
-    // Noted before the end is told, so that clean removes it: a full disk may be why it is there.
+    // This is recorded before the end is reported, so that clean removes the leftover: it may be the cause of a full
+    // disk.
     const bool noted = leftover.empty() || os::write_file_atomically(attempt_.path / "leftover", leftover).has_value();
     if (noted && write_status(attempt_, status_, clock_, true)) return;
     ::poll(nullptr, 0, 1000);

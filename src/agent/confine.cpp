@@ -25,15 +25,15 @@ using os::Path;
 
 constexpr std::uint64_t k_access_refer = 1ull << 13;  // LANDLOCK_ACCESS_FS_REFER, which older headers lack
 
-// As the newest headers have it: the kernel is told how much of it is meant.
+// Matches the newest headers: the kernel is told how much of it is used.
 struct RulesetAttributes {
   std::uint64_t handled_access_fs = 0, handled_access_net = 0, scoped = 0;
 };
 constexpr std::uint64_t k_scope_signal = 1ull << 1;  // LANDLOCK_SCOPE_SIGNAL
 constexpr long k_version_of_scopes = 6;              // Linux 6.12
 
-// Where a process belongs to a Landlock domain, it cannot look into those outside of it, whatever the domain allows; on
-// newer kernels it cannot send them signals either.
+// A process in a Landlock domain cannot inspect processes outside it, whatever the domain allows; on newer kernels, it
+// cannot send them signals either.
 Result<void> enter_domain() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   // The first version forbids every rename from one folder into another, whatever the rules say.
@@ -59,11 +59,11 @@ bool set_proc_file(const char* file, const std::string& text) {
   return fd.valid() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// A view of the file system of our own, in which we stay who we are.
+// Creates our own view of the file system, in which our user stays the same.
 Result<void> leave_view() {
   const std::string uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-    return make_error(Code::unsupported, "this host lets no ordinary user make a namespace");
+    return make_error(Code::unsupported, "this host does not let ordinary users create namespaces");
   if (!set_proc_file("/proc/self/setgroups", "deny") || !set_proc_file("/proc/self/uid_map", uid + " " + uid + " 1\n") ||
       !set_proc_file("/proc/self/gid_map", gid + " " + gid + " 1\n"))
     return errno_error(errno, "cannot keep our user in a namespace");
@@ -78,7 +78,7 @@ bool is_within(const Path& path, const Path& folder) {
 
 constexpr unsigned long k_read_only = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
 
-// An empty folder in its place, and in that what is kept of it.
+// Replaces the path with an empty folder, and puts back into it what is kept.
 Result<void> hide(const Path& path, const Confinement& confinement) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
@@ -122,7 +122,7 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
        {".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
         ".config/rclone", ".config/gh", ".local/share/keyrings", ".local/state/gridctl", ".password-store"})
     confinement.hidden.push_back(home / name);
-  // Files that let somebody in, or start programs outside: units and variables of the service manager, and start-up
+  // These files let someone in, or start programs outside: units and variables of the service manager, and start-up
   // files of a session.
   for (const char* name :
        {".ssh", ".config/systemd", ".config/environment.d", ".config/autostart", ".local/share/systemd"}) {
@@ -132,13 +132,13 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
   for (const char* name : {".config", ".local", ".local/share"}) confinement.pinned.push_back(home / name);
   confinement.hidden.push_back(agent_home);
   for (const Path& folder : secret_folders()) confinement.hidden.push_back(folder);
-  // By the user's service manager programs run that are not confined. Docker's socket stays: some jobs are containers.
+  // The user's service manager starts programs that are not confined. Docker's socket stays: some jobs are containers.
   for (const char* name : {"systemd", "bus"})
     confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) / name);
   confinement.kept.push_back(attempt);
   if (!secrets.empty()) confinement.kept.push_back(secrets);
   if (!program.empty()) confinement.readable.push_back(program);
-  // As the kernel sees them: a home may lie behind a link.
+  // The lists hold paths as the kernel sees them: a home may be behind a link.
   for (std::vector<Path>* list : {&confinement.hidden, &confinement.made, &confinement.pinned, &confinement.kept, &confinement.readable})
     for (Path& path : *list) {
       std::error_code failed;
@@ -154,7 +154,7 @@ bool is_hidden(const Confinement& confinement, const Path& path) {
 
 Result<void> confine(const Confinement& confinement) {
   Result<void> hidden = {};
-  // Root could undo it, and would lose in a namespace what jobs of root are there for.
+  // Root could undo it, and would lose in a namespace the abilities that jobs of root need.
   if (::geteuid() != 0) {
     // A folder that cannot be made here cannot be made by the job either.
     for (const Path& path : confinement.made) (void)os::make_directories(path, 0700);

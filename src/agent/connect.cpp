@@ -56,7 +56,7 @@ constexpr Duration k_silence = std::chrono::milliseconds{500};  // after it the 
 constexpr int k_adopt_ms = 2000;                                // how long a dead supervisor may go unnoticed
 constexpr std::uint32_t k_log_reply_bytes_max = 512 * 1024;     // of one log reply, half a frame
 
-// Events and replies share the way out.
+// Events and replies share the outgoing link.
 class SharedLink final : public wire::Link {
  public:
   SharedLink(transfer::FdLink& link, os::Clock& clock) : link_(link), clock_(clock) {}
@@ -80,7 +80,7 @@ class SharedLink final : public wire::Link {
   os::Mutex mutex_;  // of sending; one thread receives
 };
 
-// Tells the controller of changes, and gives attempts whose supervisor died another one.
+// Tells the controller about changes, and gives attempts whose supervisor died a new one.
 class Watcher {
  public:
   Watcher(Path home, ControllerId controller, SharedLink& link, bool push_events, os::Clock& clock)
@@ -167,7 +167,7 @@ class Connection {
       TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
       if (request.kind != wire::FrameKind::request && refused_put_) continue;  // the data of a chunk follow its request at once
       if (request.kind != wire::FrameKind::request)
-        return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
+        return make_error(Code::protocol_violation, "received a frame that belongs to no operation");
       const Result<void> allowed = allow(request);
       if (!allowed) {
         TRY(reply(request.stream, wire::error_payload(allowed.error())));
@@ -179,7 +179,7 @@ class Connection {
   }
 
  private:
-  // A guest who is refused a start has the word of this host that it will not begin later, as everybody else.
+  // A guest whose start is refused gets this host's promise that it will not begin later, like everyone else.
   Result<void> allow(const wire::Frame& request) {
     if (!guest_) return {};
     const std::string operation = wire::request_name(request.payload);
@@ -196,11 +196,11 @@ class Connection {
     return requests_->stop({start.op, start.spec.job, start.spec.epoch, Duration{}});
   }
 
-  // The owner may have paused since the start was allowed, and have ended all that ran before.
+  // The owner may have paused since the start was allowed, and have ended everything that ran before.
   void end_if_closed(const wire::Frame& request) {
     if (guest_->check_open()) return;
     if (const Result<void> stopped = stop_started(request); !stopped)
-      os::log(os::LogLevel::warn, "a start that came with a pause goes on: " + stopped.error().one_line());
+      os::log(os::LogLevel::warn, "continuing with a start that came with a pause: " + stopped.error().one_line());
   }
 
   [[nodiscard]] std::vector<std::string> features() const {
@@ -345,7 +345,7 @@ class Connection {
                      make_error(Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
   }
 
-  // Tells the controller that we are at work; ends the work when there is no controller any more.
+  // Tells the controller that work is in progress; stops the work if there is no controller any more.
   [[nodiscard]] std::function<Result<void>(std::uint64_t)> progress(std::uint32_t stream) {
     return [this, stream, mutex = std::make_shared<os::Mutex>(),
             told = clock_.boot()](std::uint64_t) mutable -> Result<void> {
@@ -371,7 +371,7 @@ class Connection {
     return reply(frame.stream, answered ? *answered : wire::error_payload(answered.error()));
   }
 
-  // Sends a piece of the output, or of what the job told in $GRIDCTL_METRICS.
+  // Sends a piece of the output, or of $GRIDCTL_METRICS.
   Result<void> log(const wire::Frame& frame, bool printed) {
     TRY_ASSIGN(const auto request, printed ? wire::parse_log(frame.payload) : wire::parse_metrics_request(frame.payload));
     const auto attempt = requests_->attempt(request.job, request.epoch);
@@ -443,7 +443,7 @@ class Connection {
     return answer(frame.stream, standby_->make(request.job, *request.root, chunks));
   }
 
-  // The connection carries the bytes of that conversation from here on, and nothing of ours.
+  // From here on, the connection carries the bytes of that conversation, and none of ours.
   Result<void> stream(const wire::Frame& frame) {
     TRY_ASSIGN(const auto request, wire::parse_enter(frame.payload));
     const auto entered = [&]() -> Result<os::Fd> {

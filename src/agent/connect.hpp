@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of a controller: preamble, handshake, then requests until standard input ends.
+// Serves one connection of a controller: preamble, handshake, then requests until standard input ends.
 #pragma once
 
 #include "os/clock.hpp"
@@ -7,8 +7,9 @@
 
 namespace gridctl::agent {
 
-// Speaks over the two descriptors. Exit status: 0 when the peer closed, 1 when it broke the protocol. `guest`: the file
-// of what the owner of this machine lets this controller do; empty: everything, for the machine is its user's own.
+// Communicates over the two descriptors. Exit status: 0 if the peer closed, 1 if it broke the protocol. `guest`: the
+// file that says what the owner of this machine allows this controller; empty: everything, because the machine belongs
+// to its user.
 [[nodiscard]] int run_connect(int read_fd, int write_fd, os::Clock& clock, const os::Path& guest = {});
 
 }  // namespace gridctl::agent

@@ -19,8 +19,8 @@ Error stale(Epoch asked, Epoch fence) {
 }  // namespace
 
 Result<void> check_lease(BootTime echo, Duration lease, BootTime now) {
-  if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the lease has no sensible length");
-  if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "the echoed time was never given out by this host");
+  if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the length of the lease is not valid");
+  if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "this host never sent the echoed time");
   if (now >= echo + lease)
     return make_error(Code::refused, "the lease would have ended before it began: the echo is too old");
   return {};
@@ -48,7 +48,7 @@ Result<wire::StartReply> Core::start(const wire::StartRequest& request) {
     host_.adopt(key);
     return wire::StartReply{true};
   }
-  // From here on every answer is a promise about this epoch.
+  // From here on, every answer is a promise about this epoch.
   TRY(raise_fence(key.job, key.epoch));
   TRY(accept(request));
   return wire::StartReply{false};
@@ -57,7 +57,7 @@ Result<wire::StartReply> Core::start(const wire::StartRequest& request) {
 Result<void> Core::accept(const wire::StartRequest& request) {
   const AttemptKey key{request.spec.job, request.spec.epoch};
   if (request.boot_id != host_.boot_id())
-    return make_error(Code::refused, "this host was restarted since it was asked (boot id differs)");
+    return make_error(Code::refused, "this host has restarted since the request (the boot id differs)");
   TRY(check_lease(request.echo, request.lease, host_.now()));
   TRY(host_.check(request));
   TRY(check_no_older(key));
@@ -116,7 +116,7 @@ Result<void> Core::clean(const wire::CleanRequest& request) {
     const AttemptKey key{request.job, epoch};
     TRY_ASSIGN(const auto stored, host_.stored(key));
     if (!stored) continue;
-    // An attempt of an earlier boot is told as ended at once; its supervisor needs a moment to tidy up after it.
+    // An attempt of an earlier boot is reported as ended at once; its supervisor needs a moment to tidy up.
     if (!stored->ended()) {
       host_.adopt(key);
       if (stored->boot_id == host_.boot_id() || !host_.await_settled(key))
@@ -158,7 +158,7 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   TRY_ASSIGN(const HostState::Lock lock, host_.lock(want.job));
   TRY_ASSIGN(auto status, host_.status(key));
   if (!status) {
-    // "Not here" is a promise: first make it impossible that it comes here later.
+    // "Not here" is a promise: first make it impossible that the attempt arrives later.
     wire::AttemptStatus absent;
     absent.job = want.job;
     absent.epoch = want.epoch;
@@ -169,7 +169,8 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   TRY_ASSIGN(const auto stored, host_.stored(key));
   if (stored && !stored->ended()) {
     if (status->phase != wire::AttemptPhase::ended && stored->boot_id == host_.boot_id()) {
-      // A full disk takes the renewal, not the answer: a host that is silent for want of a block would be given up.
+      // A full disk prevents the renewal, not the answer: otherwise, one missing disk block would make the host silent
+      // and lost.
       if (const auto renewed = renew(request, want); !renewed)
         os::log(os::LogLevel::warn, "cannot renew: " + renewed.error().one_line());
     }
@@ -184,7 +185,8 @@ Result<void> Core::renew(const wire::PollRequest& request, const wire::PollReque
   const BootTime now = host_.now();
   TRY_ASSIGN(const auto deadline, host_.deadline(key));
   const BootTime wanted = request.echo + request.lease;
-  // Only forward, and never once it has passed: the supervisor may be stopping the job at this moment.
+  // The deadline moves only forward, and never after it has passed: the supervisor may be stopping the job at this
+  // moment.
   if (deadline && now.ns < *deadline && wanted.ns > *deadline && check_lease(request.echo, request.lease, now))
     TRY(host_.set_deadline(key, wanted));
   TRY_ASSIGN(const auto kept, host_.kept_from(key));

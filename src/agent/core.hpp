@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decisions behind the controller's requests: who may start, what is refused, which refusal is a promise, what a
-// poll renews. No files, clocks or processes here: those are HostState's, so that the simulator runs this very code.
-// Job ids are taken as checked.
+// Makes the decisions behind the controller's requests: who may start, what is refused, which refusal is a promise,
+// what a poll renews. It uses no files, clocks or processes: HostState has those, so that the simulator runs this very
+// code. Job ids are already checked.
 #pragma once
 
 #include "agent/host_state.hpp"
@@ -31,8 +31,8 @@ class Core {
   HostState& host_;
 };
 
-// Is this a lease that we may give (again) now? The echo must be a time of this host that has come, and the deadline
-// `echo + lease` must lie ahead.
+// Returns whether this lease may be given (again) now: the echo must be a past time of this host, and the deadline
+// `echo + lease` must be in the future.
 [[nodiscard]] Result<void> check_lease(BootTime echo, Duration lease, BootTime now);
 
 }  // namespace gridctl::agent

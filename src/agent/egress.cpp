@@ -39,8 +39,9 @@ struct Network {
   int bits = 32;
 };
 
-// IANA's special-purpose addresses (RFC 6890) that a home network, a provider's network or this machine may use, and
-// multicast with all above it. The subnet of slirp4netns (10.0.2.0/24) is more special than 10.0.0.0/8, and stays.
+// Lists IANA's special-purpose addresses (RFC 6890) that a home network, a provider's network or this machine may use,
+// and multicast with everything above it. The subnet of slirp4netns (10.0.2.0/24) is more specific than 10.0.0.0/8, and
+// stays.
 constexpr std::array k_closed{
     Network{0x00000000, 8},  Network{0x0a000000, 8},  Network{0x64400000, 10}, Network{0xa9fe0000, 16},
     Network{0xac100000, 12}, Network{0xc0000000, 24}, Network{0xc0a80000, 16}, Network{0xc6120000, 15},
@@ -55,8 +56,9 @@ bool lies_in(const Network& one, const Network& other) {
   return one.bits >= other.bits && ((one.address ^ other.address) & mask_of(other.bits)) == 0;
 }
 
-// The networks that this machine reaches by another way than its default route: its neighbours, also those with public
-// addresses, and what lies behind a VPN. A line of /proc/net/route: device, destination, gateway, flags, three counts, mask.
+// Returns the networks that this machine reaches other than by its default route: its neighbours, including public
+// addresses, and networks behind a VPN. A line of /proc/net/route: device, destination, gateway, flags, three counts,
+// mask.
 std::vector<Network> networks_of_this_machine() {
   std::vector<Network> all;
   for (const std::string& line : split_lines(os::read_file("/proc/net/route", k_state_max).value_or(""))) {
@@ -101,7 +103,7 @@ void append(RouteRequest& request, unsigned short kind, const void* value, std::
   request.head.nlmsg_len = NLMSG_ALIGN(request.head.nlmsg_len) + RTA_ALIGN(attribute->rta_len);
 }
 
-// False: the kernel did not add it.
+// Returns false if the kernel did not add the route.
 bool add_refusal(int netlink, unsigned char family, const Network& to) {
   RouteRequest request;
   request.head.nlmsg_len = NLMSG_LENGTH(sizeof(rtmsg));
@@ -125,7 +127,7 @@ bool add_refusal(int netlink, unsigned char family, const Network& to) {
          (family == AF_INET6 && error.error == -EOPNOTSUPP);
 }
 
-// Asks the kernel for a way; nothing is sent.
+// Asks the kernel for a route; nothing is sent.
 bool has_way(std::uint32_t address) {
   const os::Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
@@ -150,7 +152,7 @@ int fail(const char* what) {
   return 1;
 }
 
-// The pid in {"pid": 4711, ...}: of the container's first process.
+// Returns the pid of the container's first process from {"pid": 4711, ...}.
 std::optional<int> pid_in(std::string_view state) {
   constexpr std::string_view k_key = "\"pid\"";
   const std::size_t at = state.find(k_key);
@@ -171,18 +173,18 @@ Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerI
     return make_error(Code::refused, "the owner of this machine filters the network of jobs, which needs podman");
   const os::Path hooks = owner->folder / "hooks";
   TRY(os::make_directories(hooks));
-  // No quotes: the path is of our own making, below a home directory.
+  // The path needs no quotes: we chose it, below a home directory.
   TRY(os::write_file_atomically(hooks / "egress.json",
                                 R"({"version":"1.0.0","hook":{"path":")" + agent.string() +
                                     R"(","args":["gridctl-agent","egress-hook"]},"when":{"always":true},)"
                                     R"("stages":["createRuntime"]})"));
-  // Other networks give a container an address of the home network itself.
+  // Other networks give a container an address in the home network itself.
   return GuestNetwork{{"--network", "slirp4netns", "--hooks-dir", hooks.string()}, true};
 }
 
 std::string open_network() {
   for (const Network& one : k_closed)
-    if (one.address != 0 && has_way(one.address + 1)) return "a network that was closed is open";
+    if (one.address != 0 && has_way(one.address + 1)) return "a network that should be closed is open";
   return has_way_of_ipv6() ? "IPv6 is open" : "";
 }
 
@@ -207,7 +209,7 @@ int egress_hook() {
   for (ssize_t got = 0; size < state.size() && (got = ::read(STDIN_FILENO, state.data() + size, state.size() - size)) > 0;)
     size += static_cast<std::size_t>(got);
   const std::optional<int> pid = pid_in(std::string_view(state).substr(0, size));
-  if (!pid || *pid <= 1) return fail("the state names no process");
+  if (!pid || *pid <= 1) return fail("the state does not name a process");
   std::vector<Network> own = addresses_of_this_machine();
   const std::vector<Network> near = networks_of_this_machine();
   own.insert(own.end(), near.begin(), near.end());
@@ -215,12 +217,12 @@ int egress_hook() {
   const os::Fd ours(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) return fail("cannot enter the container's network");
   const os::Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!netlink.valid()) return fail("there is no netlink");
+  if (!netlink.valid()) return fail("netlink is not available");
   for (const Network& one : k_closed)
-    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot close a network");
+    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot block a network");
   for (const Network& one : own)
-    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot close an address of this machine");
-  if (!add_refusal(netlink.get(), AF_INET6, {})) return fail("cannot close IPv6");
+    if (!add_refusal(netlink.get(), AF_INET, one)) return fail("cannot block an address of this machine");
+  if (!add_refusal(netlink.get(), AF_INET6, {})) return fail("cannot block IPv6");
   if (const std::string open = open_network(); !open.empty()) return fail(open.c_str());
   for (const Network& one : own)
     if (has_way(one.bits == 32 ? one.address : one.address + 1)) return fail("an address of this machine is open");

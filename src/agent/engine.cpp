@@ -26,7 +26,7 @@ std::string vendor_list(const std::vector<Gpu>& gpus, Vendor vendor) {
   return join(ids, ",");
 }
 
-// /dev/dri nodes of a PCI device.
+// Returns the /dev/dri nodes of a PCI device.
 std::vector<std::string> render_nodes(const std::string& pci) {
   std::vector<std::string> nodes;
   const std::string address = pci.size() > 12 ? pci.substr(pci.size() - 12) : pci;  // "0000:03:00.0"
@@ -101,7 +101,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
                                              const ContainerUser& user) {
   std::vector<std::string> arguments{
       "run", "--detach", "--name", plan.name, "--pull", "never", "--security-opt", "no-new-privileges",
-      // No --ulimit: with podman one of them drops the administrator's others. Init forbids core files itself.
+      // No --ulimit: with podman, one of them drops the administrator's others. Init itself forbids core files.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
       "--pids-limit", std::to_string(k_processes_max)};
@@ -109,17 +109,18 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   add({"--hostname", needs_host_network(spec) ? host_name_in(*spec.gang) : "job"});
   if (needs_host_network(spec)) {
     add({"--network", "host"});
-    // Libraries ask what their own host's name resolves to, and must not hear 127.0.1.1.
+    // Libraries resolve their own host's name, and must not get 127.0.1.1.
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
   arguments.insert(arguments.end(), plan.network.begin(), plan.network.end());
-  // A writable root is the engine's own layer, which goes with the container; with podman, root in it is this user.
+  // A writable root is the engine's own layer, which is removed with the container; with podman, root in it is this
+  // user.
   if (!spec.root_writable) add({"--read-only"});
   if (!spec.root_writable && std::ranges::find(plan.binds, "/tmp", &Bind::target) == plan.binds.end())
     add({"--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=25%"});
   if (!spec.root_writable || kind == EngineKind::docker) add({"--cap-drop", "all"});
   add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
-  // Nothing stays on the host, and a volume of the image can be written to where the root cannot.
+  // Nothing stays on the host, and a volume of the image is writable even if the root is not.
   if (kind == EngineKind::podman) add({"--image-volume", spec.root_writable ? "ignore" : "tmpfs"});
   if (spec.memory_bytes > 0) {
     const std::string memory = std::to_string(spec.memory_bytes);
@@ -131,7 +132,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   if (spec.cpus > 0) add({"--cpus", formatted("%.2f", spec.cpus)});
   const auto gpus = gpu_arguments(kind, plan.gpus);
   arguments.insert(arguments.end(), gpus.begin(), gpus.end());
-  // --mount, not --volume: a colon in a path would cut it.
+  // --mount is used instead of --volume: a colon in a path would split the argument.
   for (const Bind& bind : plan.binds)
     add({"--mount",
          "type=bind,source=" + bind.host.string() + ",target=" + bind.target + (bind.read_only ? ",readonly" : "")});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine runs a job: docker, podman, or a plain process. It is asked to launch and to clean up; whether the job is
-// alive is decided by init's lock, pid and start time, never by the engine's word.
+// Runs a job: docker, podman, or a plain process. An engine launches and cleans up; whether the job is alive follows
+// from init's lock, pid and start time, never from the engine's word.
 #pragma once
 
 #include <memory>
@@ -40,50 +40,52 @@ struct LaunchPlan {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Makes the image of the spec present; `archive` is a file to load. The reference to launch with.
+  // Makes the spec's image available; `archive` is a file to load. Returns the reference to launch with.
   [[nodiscard]] virtual Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) = 0;
-  // The image of a guest, by the full name of a registry that its owner allows. Returns the id to launch with. One that
-  // the owner's engine holds serves only if guests have got it before; else it is pulled, without a login.
+  // Makes the image of a guest available, by the full name of a registry that its owner allows. Returns the id to
+  // launch with. An image in the owner's engine is used only if guests have pulled it before; otherwise it is pulled,
+  // without a login.
   [[nodiscard]] virtual Result<std::string> ensure_guest_image(const std::string& name, const GuestImages& /*images*/) {
     return make_error(Code::refused, "an engine without images cannot run " + name);
   }
-  // The image of a guest that comes as an archive. Returns the id to launch with; no name in the engine is another
-  // image's afterwards.
+  // Makes the image of a guest available from an archive. Returns the id to launch with; no name in the engine refers
+  // to another image afterwards.
   [[nodiscard]] virtual Result<std::string> ensure_guest_archive(const wire::AttemptSpec& /*spec*/, const Path& archive, const GuestImages& /*images*/) {
     return make_error(Code::refused, "an engine without images cannot load " + archive.string());
   }
   // Starts init. Success means only that the engine said so.
   [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
-  // The launched process has ended, as far as is known: an init that has not begun by now never will.
+  // Returns true if the launched process has ended, as far as is known: an init that has not started by now never will.
   [[nodiscard]] virtual bool is_gone(const std::string& name) = 0;
-  // Every process of the attempt that lives, as far as the engine's kind lets us know; init included.
+  // Returns every live process of the attempt, as far as the engine's kind can find them; init included.
   [[nodiscard]] virtual std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) = 0;
   // Stops all processes of the attempt from running, or lets them run again, by the kernel's or the engine's own means.
-  // False: there are none here, or they failed.
+  // Returns false if neither is available, or they failed.
   [[nodiscard]] virtual bool set_frozen(const std::string& name, bool frozen) = 0;
-  // Removes what the engine keeps under the name, whatever its state. Missing is success.
+  // Removes what the engine keeps under the name, in any state. Missing is success.
   [[nodiscard]] virtual Result<void> remove(const std::string& name) = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Engine> make_engine(EngineKind kind);
 [[nodiscard]] std::string attempt_name(const JobId& job, Epoch epoch, const Path& agent_home);
 
-// Arguments of `docker|podman run` behind the program's name. The user owns the job's files: as the container counts
-// ids, which in a rootless one is 0 for the user who runs it.
+// Holds the arguments of `docker|podman run` after the program's name. The user owns the job's files, with the ids that
+// the container uses: in a rootless one, 0 is the user who runs it.
 struct ContainerUser {
   unsigned uid = 0, gid = 0;
 };
 [[nodiscard]] std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec,
                                                            const LaunchPlan& plan, const ContainerUser& user);
-// Device arguments for the leased GPUs.
+// Returns the device arguments for the leased GPUs.
 [[nodiscard]] std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& gpus);
-// Where the kernel does not tell which node is whose: the only one there is. Among several, one would be another job's.
+// Returns the only node, if the kernel does not say which node belongs to which device. With several, one could be
+// another job's.
 [[nodiscard]] std::vector<std::string> only_render_node(const Path& folder = "/dev/dri");
-// The variables with which a plain process gets its GPUs.
+// Returns the variables with which a plain process gets its GPUs.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus);
 // Returns the name that docker pulls: "docker.io/library/debian:12" for "debian:12". A name with a registry stays as it is.
 [[nodiscard]] std::string full_image_name(std::string_view image);
-// The image named in the output of `docker|podman load`; empty when none is.
+// Returns the image named in the output of `docker|podman load`; empty if none is.
 [[nodiscard]] std::string loaded_image(std::string_view output);
 
 }  // namespace gridctl::agent

@@ -35,7 +35,7 @@ class ContainerEngine final : public Engine {
 
   Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) override {
     if (!archive.empty()) return load(spec, archive);
-    if (spec.image.empty()) return make_error(Code::refused, "no image is named and a container engine is asked for");
+    if (spec.image.empty()) return make_error(Code::refused, "a container engine needs an image, but none is named");
     TRY_ASSIGN(const bool here, has_image(spec.image));
     if (here) return spec.image;
     const std::string full = full_image_name(spec.image);
@@ -59,12 +59,12 @@ class ContainerEngine final : public Engine {
     const std::vector<std::string> gate = kind_ == EngineKind::podman ? images.gate() : std::vector<std::string>{};
     const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login", gate);
     if (!pulled && !before.empty())
-      return make_error(Code::engine, "this machine's owner has an image " + name + ", which is for guests only as its registry gives it to everybody: " + pulled.error().message);
+      return make_error(Code::engine, "this machine's owner has an image " + name + "; guests get it only from its registry, and only if it is public: " + pulled.error().message);
     TRY(to_void(pulled));
     TRY_ASSIGN(const std::string id, image_id(name));
-    if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " and does not have it");
+    if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " but does not have it");
     images.add(name, id);
-    // The owner's programs mean the one that they had.
+    // The owner's programs expect the image that they had.
     if (!before.empty() && id != before && images.id_of(name) == id) TRY(call({"tag", before, name}, k_call_wait, "give the name " + name + " back to its image"));
     return id;
   }
@@ -80,7 +80,7 @@ class ContainerEngine final : public Engine {
     TRY_ASSIGN(const std::string before, names());
     TRY(os::write_file_durably(images.names_file(), before));
     const Result<std::string> id = load_one(archive);
-    // A name that keeps the image, and that nobody believes.
+    // This name keeps the image from being removed; nothing trusts it.
     if (id) TRY(call({"tag", *id, k_guest_name + id_digits(*id)}, k_call_wait, "name the loaded image"));
     TRY(put_names_back(images));
     if (id) images.add(tag, *id);
@@ -94,7 +94,7 @@ class ContainerEngine final : public Engine {
     auto launched = to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, what));
     if (launched || !spec.root_writable || launched.error().message.find(k_foreign_root) == std::string::npos)
       return launched;
-    // The image lies in a store that several users share, and its files belong to none of this container's users.
+    // The image is in a store shared by several users, and its files belong to none of this container's users.
     os::log(os::LogLevel::warn, "the root of " + plan.name + " is read-only: its image belongs to another user");
     TRY(remove(plan.name));
     wire::AttemptSpec read_only = spec;
@@ -109,7 +109,7 @@ class ContainerEngine final : public Engine {
   }
 
   std::vector<os::ProcessId> members(const std::string&, const Path& host_run) override {
-    // Init is PID 1 of the container: the kernel ends all others with it, and it is gone only when they are.
+    // Init is PID 1 of the container: the kernel ends all other processes with it, and it is gone only after they are.
     const auto init = lock_holder(host_run / "lock");
     return init ? std::vector{*init} : std::vector<os::ProcessId>{};
   }
@@ -149,8 +149,8 @@ class ContainerEngine final : public Engine {
     return std::move(removed).error();
   }
 
-  // When `podman run` is killed, the monitor that it has started (conmon) makes the container all the same and waits
-  // for ever for the word to start it; podman itself knows of neither. Whether there were such.
+  // If `podman run` is killed, the monitor that it started (conmon) still creates the container and waits for ever for
+  // the signal to start it; podman itself knows of neither. Returns whether there were any.
   static bool end_monitors(const std::string& name) {
     const auto monitors = [&] { return processes_called_with({"-n", name}); };
     const auto wait_while = [](auto holds) {
@@ -189,7 +189,7 @@ class ContainerEngine final : public Engine {
     return !id.empty();
   }
 
-  // Empty: it is not here.
+  // Returns empty if the image is missing.
   Result<std::string> image_id(const std::string& image) {
     auto found = call({"image", "inspect", "--format", "{{.Id}}", image}, k_call_wait, "look for the image " + image);
     if (found) return trim(*found).empty() ? image : std::string(trim(*found));
@@ -213,29 +213,29 @@ class ContainerEngine final : public Engine {
     return tag;
   }
 
-  // Named by content, so that a second attempt finds it loaded.
+  // Returns a name derived from the content, so that a second attempt finds the image loaded.
   static std::string archive_tag(const wire::AttemptSpec& spec) {
     return "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
   }
 
-  // Returns the id of the image that the archive's last name means.
+  // Returns the id of the image that the archive's last name refers to.
   Result<std::string> load_one(const Path& archive) {
     TRY_ASSIGN(const std::string output, call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
     const std::string image = loaded_image(output);
     if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
     TRY_ASSIGN(std::string id, image_id(image));
-    if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive and does not have its image");
+    if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive but does not have its image");
     return id;
   }
 
   static std::string id_digits(std::string_view id) { return std::string(id.substr(id.find(':') + 1).substr(0, 32)); }
 
-  // Returns lines of an id and a name, for each name that the engine has.
+  // Returns a line with an id and a name for each name that the engine has.
   Result<std::string> names() {
     return call({"image", "ls", "--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"}, k_call_wait, "list the images");
   }
 
-  // An archive brings names of its own choice: each name that was there means its image again, and every other goes.
+  // An archive brings its own names: existing names refer to their images again, and all others are removed.
   Result<void> put_names_back(const GuestImages& images) {
     const auto written = os::read_file(images.names_file(), k_names_bytes_max);
     if (!written && written.error().code == Code::not_found) return {};

@@ -7,7 +7,7 @@
 
 namespace gridctl::agent {
 
-// docker or podman through their command lines.
+// Runs docker or podman through their command lines.
 [[nodiscard]] std::unique_ptr<Engine> make_container_engine(EngineKind kind);
 
 }  // namespace gridctl::agent

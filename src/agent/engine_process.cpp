@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint64_t k_group_processes_max = 4096;
 
-// The variable belongs to a launcher that started the agent, as on a node of a Slurm cluster, and not to the job.
+// Returns true for variables of a launcher that started the agent, as on a node of a Slurm cluster; they do not belong
+// to the job.
 bool is_of_a_launcher(const std::string& name) {
   for (const char* prefix : {"SLURM_", "SRUN_", "OMPI_", "PMI_", "PMIX_", "HYDRA_", "TORCHELASTIC_"})
     if (name.starts_with(prefix)) return true;
@@ -24,7 +25,7 @@ bool is_of_a_launcher(const std::string& name) {
   return false;
 }
 
-// Our own environment without what belongs to the SSH session, to a launcher or to us.
+// Returns our own environment without the variables of the SSH session, of a launcher, or of gridctl.
 std::map<std::string, std::string> clean_environment() {
   std::map<std::string, std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -39,7 +40,7 @@ std::map<std::string, std::string> clean_environment() {
 
 class ProcessEngine final : public Engine {
  public:
-  // Orphans of the job come to the supervisor when init is killed.
+  // Orphans of the job become children of the supervisor when init is killed.
   ProcessEngine() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
   Result<std::string> ensure_image(const wire::AttemptSpec&, const Path&) override { return std::string{}; }
@@ -69,7 +70,7 @@ class ProcessEngine final : public Engine {
       merge(all, os::descendants(init->pid));
     }
     merge(all, group_.members());
-    // Orphans of a supervisor before us did not come to us; they are known by their environment.
+    // Orphans of an earlier supervisor did not become our children; their environment identifies them.
     if (!launched_) merge(all, marked_processes((host_run / "metrics").string()));
     std::erase_if(all, [](const os::ProcessId& process) { return process.pid == ::getpid(); });
     return all;

@@ -7,7 +7,7 @@
 
 namespace gridctl::agent {
 
-// No engine: init is a child of the supervisor. Limits hold where the host lets us make control groups.
+// Runs jobs without an engine: init is a child of the supervisor. Limits apply if the host lets us make control groups.
 [[nodiscard]] std::unique_ptr<Engine> make_process_engine();
 
 }  // namespace gridctl::agent

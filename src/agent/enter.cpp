@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t k_relay_bytes = 256 * 1024;  // that wait in each direction, at most
 constexpr Duration k_allow_wait = std::chrono::seconds{5};
 
-// One direction: bytes that were read and could not be written yet.
+// Handles one direction: bytes that were read and could not be written yet.
 struct Flow {
   int from, to;
   std::vector<std::byte> buffer = std::vector<std::byte>(k_relay_bytes);
@@ -33,7 +33,7 @@ struct Flow {
 
   [[nodiscard]] bool wants_read() const { return !over && end < buffer.size(); }
   [[nodiscard]] bool wants_write() const { return begin < end; }
-  // False when all has been passed on that ever comes, or nobody takes it.
+  // Returns false when everything has been passed on, or the receiver is gone.
   bool move() {
     if (wants_read()) {
       const auto got = os::read_now(from, std::span(buffer).subspan(end));
@@ -52,12 +52,12 @@ struct Flow {
 };
 
 Result<os::Fd> knock(const AttemptDir& attempt) {
-  const Error absent = make_error(Code::not_found, "nothing of this attempt runs here");
+  const Error absent = make_error(Code::not_found, "no process of this attempt runs here");
   const unsigned launch = newest_launch(attempt);
   if (launch == 0) return absent;
   const auto init = lock_holder(attempt.run(launch) / "lock");
   if (!init) return absent;
-  // The job can put anything there: only a socket on which its own init listens is talked to.
+  // The job can put anything there, so only a socket on which its own init listens is used.
   const os::Fd door(::open((attempt.run(launch) / k_door).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!door.valid() || ::fstat(door.get(), &info) != 0 || !S_ISSOCK(info.st_mode))
@@ -67,7 +67,7 @@ Result<os::Fd> knock(const AttemptDir& attempt) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(inside.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid != init->pid)
-    return make_error(Code::refused, "this attempt cannot be entered: its job put another socket in the place of ours");
+    return make_error(Code::refused, "this attempt cannot be entered: its job replaced our socket with another");
   return inside;
 }
 

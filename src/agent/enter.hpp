@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection of the controller becomes a conversation of streams with a running attempt, or with the host's user.
+// Turns a connection of the controller into a conversation of streams with a running attempt, or with the host's user.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace gridctl::agent {
 
-// Connects to the process inside the attempt, which has been told the ports that it may open. Without an attempt, to
+// Connects to the process inside the attempt, which knows the ports that it may open. Without an attempt, connects to
 // one that runs as this user.
 [[nodiscard]] Result<os::Fd> enter(const std::optional<AttemptDir>& attempt);
 
-// Passes bytes between the controller (`in`, `out`) and `inside` until one of them ends, or until `goes_on`, which is
-// asked each second where it is given, says no.
+// Passes bytes between the controller (`in`, `out`) and `inside` until one of them ends, or until `goes_on`, called
+// every second if given, returns false.
 void relay(int in, int out, os::Fd inside, const std::function<bool()>& goes_on = {});
 
 }  // namespace gridctl::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells that files were made in some folders, or renamed into them. Where the kernel has no inotify instance left for
-// this user (128 by default, shared with editors and file managers) or no watch, whoever waits must look for himself.
+// Reports files that were created in some folders, or renamed into them. If the kernel has no inotify instance left for
+// this user (128 by default, shared with editors and file managers) or no watch, the caller must look regularly.
 #pragma once
 
 #include <vector>
@@ -16,11 +16,11 @@ class FolderWatch {
   FolderWatch();
   void add(const os::Path& folder);
 
-  // For poll(2), readable when there is news; -1 without the kernel's help.
+  // Returns a descriptor for poll(2), readable when there is news; -1 without the kernel's help.
   [[nodiscard]] int fd() const { return events_.get(); }
-  // How long poll(2) may wait for it, in milliseconds; -1 = until there is news.
+  // Returns how long poll(2) may wait for it, in milliseconds; -1 = until there is news.
   [[nodiscard]] int patience_ms() const { return events_.valid() ? -1 : k_blind_look_ms; }
-  // True when there may be news since the last call.
+  // Returns true if there may be news since the last call.
   [[nodiscard]] bool drain();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor's loop while the payload lives.
+// Implements the supervisor's loop while the payload lives.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -49,11 +49,11 @@ void AttemptRunner::read_control() {
   read_pause();
 }
 
-// The remaining allowance ends the job here, whether or not anybody watches.
+// The end of the allowance ends the job here, whether or not anyone is watching.
 void AttemptRunner::keep_limits() {
   if (const auto text = os::read_file(attempt_.limits_file(), k_limits_bytes))
     if (auto limits = parse_limits(*text)) limits_ = *std::move(limits);
-  // A job that is paused does not use up what it may run; its deadline passes all the same.
+  // A paused job does not use up its running time, but its deadline still passes.
   const bool paused = pause_.stage != PauseStage::running;
   const auto due = due_of(paused ? HostLimits{{}, {}, {}, limits_.time_until} : limits_, running_since_);
   stop_.set_limit(due ? std::optional{due->at} : std::nullopt);
@@ -62,8 +62,8 @@ void AttemptRunner::keep_limits() {
   begin_stop(step);
 }
 
-// The owner of a lent machine may set limits, whatever the controller allows. They are read anew each time: he may
-// change them while the job runs.
+// The owner of a lent machine may set limits, whatever the controller allows. They are read again each time, because
+// the owner may change them while the job runs.
 void AttemptRunner::keep_owners_limits() {
   owner_look_at_ = now() + k_owner_look;
   if (stop_wanted() || !started_at_) return;
@@ -85,7 +85,7 @@ void AttemptRunner::keep_owners_limits() {
   owner_look_at_ = std::min(owner_look_at_, until);
 }
 
-// A shutdown that was announced to logind ends the job shortly before, so that it continues elsewhere at once.
+// A shutdown announced to logind ends the job shortly before, so that it continues elsewhere at once.
 void AttemptRunner::keep_shutdown() {
   if (stop_wanted() || !started_at_) return;
   const std::optional<WallTime> at = announced_shutdown();
@@ -102,8 +102,8 @@ void AttemptRunner::keep_shutdown() {
   end_by_host(wire::EndReason::stopped, "shutdown", std::clamp(left, Duration{}, grace));
 }
 
-// Ends the job because the host wants it. The job finds the reason and the time that is left in its file, and gets the
-// signal that it asked for; TERM comes late in the grace then.
+// Ends the job for a reason of the host. The job finds the reason and the remaining time in its file, and gets the
+// signal that it asked for; in that case, TERM comes late in the grace period.
 void AttemptRunner::end_by_host(wire::EndReason why, std::string_view notice, Duration grace) {
   const StopStep step = stop_.order(why, grace, now(), spec_.notice_signal > 0);
   if (!warned_ && grace > Duration{} && payload_id_) warn_payload(notice);
@@ -185,7 +185,7 @@ void AttemptRunner::act_on_time() {
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
 }
 
-// The job may change its own files, its lock among them, without effect here: its first process is known by pid and
+// The job may change its own files, including its lock, without effect here: its first process is known by pid and
 // start time, and an engine knows its container by name.
 void AttemptRunner::kill_payload() {
   std::vector<os::ProcessId> all = engine_->members(name(), attempt_.run(launch_));

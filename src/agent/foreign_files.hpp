@@ -6,8 +6,8 @@
 
 namespace gridctl::agent {
 
-// Like os::remove_tree, also for files that a rootless container has given to other users of it: on the host they
-// belong to nobody, and only the user's own name space may remove them.
+// Works like os::remove_tree, but also removes files that a rootless container has given to other users of it: on the
+// host they belong to no user, and only the user's own namespace may remove them.
 [[nodiscard]] Result<void> remove_job_files(const os::Path& folder);
 
 }  // namespace gridctl::agent

@@ -18,7 +18,8 @@ constexpr std::size_t k_strangers_max = 128;              // open at once; the k
 constexpr int k_accepts_max = 64;                         // in a row
 }  // namespace
 
-// One address that takes all places must not keep others out: the oldest one of the address that has most goes.
+// One address with many connections must not keep others out: the oldest connection of the address with the most is
+// closed.
 void GangDoor::make_room() {
   std::map<std::string, std::size_t> count;
   for (const Stranger& one : strangers_) ++count[one.peer.address()];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a gang's members come in: anybody on the network can connect, and only those who have the token get further.
-// One process and bounded memory serve any number of strangers; none of them can hold up a member.
+// Accepts a gang's members: anyone on the network can connect, but only those with the token get further. One process
+// and bounded memory serve any number of unknown peers; none of them can delay a member.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class GangDoor {
   GangDoor(PeerListener listener, const Digest& token, const os::Clock& clock)
       : listener_(std::move(listener)), token_(token), clock_(clock) {}
 
-  // The next caller that has proved itself; nullopt when none did before the deadline.
+  // Returns the next caller that has proved itself; nullopt if none did before the deadline.
   [[nodiscard]] Result<std::optional<PeerStream>> next(BootTime deadline);
   [[nodiscard]] std::size_t strangers() const { return strangers_.size(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of one host of a gang. What it leaves running in the background, such as the worker of a cluster that
-// the first host's program uses, lives on until the command of the first host has ended. The others learn that by a
-// connection to the first host, which breaks then.
+// Runs the command of one host of a gang. Processes that it leaves in the background, such as the worker of a cluster
+// that the first host's program uses, live until the command of the first host has ended. The other hosts learn that
+// from a connection to the first host, which breaks then.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ constexpr Duration k_member_look = std::chrono::seconds{10};  // whether members
 constexpr int k_connect_wait_ms = 5000;
 constexpr std::array k_for_the_command{SIGTERM, SIGINT, SIGHUP, SIGQUIT};  // init sends them to all processes
 
-// A process of ours that ends with us, whatever ends us.
+// Starts one of our processes that ends with us, however we end.
 template <class Work>
 pid_t fork_bound(Work work) {
   const pid_t parent = ::getpid();
@@ -51,7 +51,7 @@ bool is_gone(const PeerStream& peer) {
   return !moved || moved->closed;
 }
 
-// The first host: callers that prove to be of the gang may stay connected.
+// Runs on the first host: callers that prove that they belong to the gang may stay connected.
 void hold(GangDoor& door, const os::Clock& clock) {
   for (std::vector<PeerStream> members;;) {
     auto peer = door.next(clock.boot() + k_member_look);
@@ -61,7 +61,8 @@ void hold(GangDoor& door, const os::Clock& clock) {
   }
 }
 
-// Another host: ends when the first host's command has, or cannot be reached. Writes a byte once it is connected.
+// Runs on another host: ends when the first host's command has ended or cannot be reached. Writes a byte once it is
+// connected.
 void follow_first(const GangFile& gang, int connected, const os::Clock& clock) {
   auto first = reach_member(gang, gang.addresses.front(), clock.boot() + k_companion_wait, clock);
   if (first && ::write(connected, "", 1) == 1) wait_for_the_end(*first);
@@ -77,7 +78,7 @@ pid_t start_watch(const GangFile& gang, int connected, const os::Clock& clock) {
   });
 }
 
-// Whoever finds nobody on the first host once its own command has ended comes too late: it would wait for ever.
+// A caller that finds nothing on the first host after its own command has ended is too late: it would wait for ever.
 bool is_connected(int connected) {
   pollfd news{connected, POLLIN, 0};
   return ::poll(&news, 1, k_connect_wait_ms) == 1 && (news.revents & POLLIN) != 0;
@@ -93,14 +94,14 @@ pid_t start_command(std::span<char* const> arguments) {
   ::_exit(127);
 }
 
-// The processes that are left of the command, without our own watch.
+// Returns the remaining processes of the command, without our own watch.
 std::vector<os::ProcessId> rest_of(pid_t watch) {
   std::vector<os::ProcessId> rest = os::descendants(::getpid());
   std::erase_if(rest, [&](const os::ProcessId& process) { return process.pid == watch; });
   return rest;
 }
 
-// Until nothing is left, or the first host's command has ended.
+// Waits until nothing is left, or the first host's command has ended.
 void stay(pid_t watch, bool& watching) {
   while (watching && !rest_of(watch).empty()) {
     const pid_t ended = ::waitpid(-1, nullptr, 0);
@@ -149,10 +150,10 @@ int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
     }
     const std::string what = std::to_string(left) + (left == 1 ? " process" : " processes");
     const std::string text = watching
-                                 ? "the command has ended here; what it left running (" + what +
-                                       ") goes on until the first host's command has ended"
-                                 : "what the command left running (" + what +
-                                       ") ends with it, for the first host's command has ended or cannot be reached";
+                                 ? "the command has ended here; the processes it left running (" + what +
+                                       ") keep running until the first host's command ends"
+                                 : "the processes that the command left running (" + what +
+                                       ") end with it, because the first host's command has ended or cannot be reached";
     std::fprintf(stderr, "gridctl: %s\n", text.c_str());
     stay(watch, watching);
     if (watching) ::kill(watch, SIGKILL);

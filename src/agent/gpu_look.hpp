@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy the GPUs of this host are, as nvidia-smi and the kernel told last. All connections of this user share one look, and the
-// tool is run by one of them at a time.
+// Records how busy the GPUs of this host are, as nvidia-smi and the kernel last reported. All connections of this user share
+// one look, and one of them at a time runs the tool.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct GpuLook {
   std::vector<Entry> gpus;
 };
 
-// Returns the look in `folder`, or takes a new one when that is due. Waits for the tool as long as a probe does.
+// Returns the look in `folder`, or takes a new one if that is due. Waits for the tool as long as a probe does.
 [[nodiscard]] GpuLook look_at_gpus(const os::Path& folder, os::Clock& clock);
 
 }  // namespace gridctl::agent

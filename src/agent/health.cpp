@@ -23,7 +23,7 @@ constexpr Duration k_look = std::chrono::milliseconds{50};  // while another pro
 constexpr std::size_t k_ancestry_max = 64;                  // deeper trees are not ours
 constexpr std::uint64_t k_environ_bytes_max = 1u << 20;
 
-// The report on disk, and what decides whether it still holds.
+// Holds the report on disk, and what decides whether it is still valid.
 struct Kept {
   std::string leases;     // who held what when it was taken
   BootTime engines_at;    // when engines were last asked
@@ -57,7 +57,7 @@ std::optional<Kept> read_kept(const os::Path& file) {
   return kept;
 }
 
-// Tools that hung: "TOOL TIMES LAST_NS" a line, of this boot.
+// Reads the tools that hung in this boot: "TOOL TIMES LAST_NS" per line.
 std::map<std::string, probe::HungNote> read_hung(const os::Path& file) {
   std::map<std::string, probe::HungNote> notes;
   const auto text = os::read_file(file, 64 * 1024);
@@ -109,7 +109,7 @@ struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
   os::Mutex mutex;
   os::Condition done;
   bool under_way GRIDCTL_GUARDED_BY(mutex) = false;
-  // The processor time of the report that is being made: one at a time.
+  // Processor time of the report in progress: one at a time.
   std::optional<std::uint64_t> busy_ticks;
   BootTime busy_at;
 };
@@ -140,7 +140,7 @@ void Health::Shared::take(const wire::HealthRequest& request) {
   const auto leases = ledger.valid().value_or(std::vector<Lease>{});
   const std::optional<Kept> before = read_kept(file());
   const BootTime now = clock.boot();
-  // A question for packages comes from a check of the host: engines are asked again, too. So is an engine that was
+  // A request for packages comes from a check of the host: engines are asked again too. So is an engine that was
   // broken.
   const bool engines = !before || request.packages || now - before->engines_at > k_engines_every ||
                        std::ranges::any_of(before->report.engines,
@@ -158,7 +158,7 @@ wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, cons
   options.home = home;
   options.engines = engines;
   options.packages = request.packages;
-  // Tools of the vendor disturb who measures and may wait for who computes: beside jobs only when asked.
+  // Vendor tools disturb measurements and may wait for running jobs: beside jobs, they run only on request.
   options.gpu_tools = request.gpus || lease_key(leases) == "-";
   auto hung = read_hung(folder / "hung");
   for (const auto& [tool, note] : hung)
@@ -173,7 +173,7 @@ wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, cons
     if (tried) ++note.times, note.last = clock.boot();
     still[tool.tool] = note;
   }
-  // One that was not asked this time has not answered yet.
+  // A tool that was not run this time has not answered yet.
   if (!options.gpu_tools)
     for (const auto& [tool, note] : hung) still.try_emplace(tool, note);
   if (!still.empty() || !hung.empty()) write_hung(folder / "hung", still);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's health, taken when a controller asks and kept on disk, so that many controllers and connections of one
-// user cost one look. Nothing here holds up the connection that asks, unless it says that it will wait.
+// Reports the host's health, taken when a controller asks and kept on disk, so that many controllers and connections of
+// one user share one look. Nothing here delays the connection that asks, unless it says that it will wait.
 #pragma once
 
 #include <memory>
@@ -25,16 +25,16 @@ class Health {
   std::shared_ptr<Shared> shared_;
 };
 
-// The kernel log from /dev/kmsg, else from the journal; or why it cannot be read.
+// Reads the kernel log from /dev/kmsg, otherwise from the journal; or says why it cannot be read.
 [[nodiscard]] probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox);
 
-// The known facts about one process, to find its owner.
+// Holds the known facts about one process, to find its owner.
 struct ProcessFacts {
   std::vector<int> ancestry;  // itself first, then its parents
   bool marked = false;        // its environment names a job of gridctl's
 };
 [[nodiscard]] ProcessFacts facts_of_process(int pid);
-// Leased: it descends from an attempt that holds this GPU. Leftover: it is a job's, and no lease covers it.
+// Leased: it descends from an attempt that holds this GPU. Leftover: it belongs to a job, but no lease covers it.
 [[nodiscard]] wire::ProcessOwner owner_of(const ProcessFacts& process, const std::string& gpu_uuid,
                                           const std::vector<Lease>& leases);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the kernel log as far as this user may.
+// Reads the kernel log as far as this user may.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t k_record_max = 16 * 1024;     // the kernel's own limit is 8 KiB with its head
 constexpr std::size_t k_log_bytes_max = 16u << 20;  // the largest ring anybody configures
 
-// One record a read; at the end of what there is the kernel says EAGAIN, and EPIPE where records were overwritten.
+// Each read returns one record; at the end, the kernel returns EAGAIN, and EPIPE if records were overwritten.
 bool read_kmsg(probe::KernelLogText& log) {
   const os::Fd file(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) {
@@ -54,7 +54,7 @@ probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox) {
   log.now_us = os::kernel_log_us();
   if (read_kmsg(log) || read_journal(toolbox, log)) log.problem.clear();
   else
-    log.problem += "; the journal shows no kernel messages to this user: groups adm or systemd-journal may read them";
+    log.problem += "; this user cannot read kernel messages in the journal; members of the groups adm and systemd-journal can";
   return log;
 }
 

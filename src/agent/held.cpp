@@ -12,7 +12,7 @@ constexpr std::size_t k_gpu_id_max = 128;            // bytes; a UUID has 40
 constexpr std::size_t k_held_bytes_max = 64 * 1024;  // of GPU ids in one reply
 }  // namespace
 
-// Every user can write the ledger: what would make the reply too large or unreadable is left out.
+// Every user can write the ledger, so entries that would make the reply too large or unreadable are left out.
 std::optional<std::vector<wire::HeldShare>> shares_of(const std::vector<Lease>& leases, const ControllerId& asking) {
   if (leases.size() > wire::k_held_max) return std::nullopt;
   std::vector<wire::HeldShare> shares;

@@ -14,7 +14,7 @@
 #include "os/process.hpp"
 #include "os/ready.hpp"
 
-// The stripped helper; GRIDCTL_GPUBENCH is its path while we are built.
+// Embeds the stripped helper; GRIDCTL_GPUBENCH is its path during the build.
 __asm__(
     ".section .rodata\n.balign 16\n.globl gridctl_gpubench_begin\ngridctl_gpubench_begin:\n.incbin \"" GRIDCTL_GPUBENCH
     "\"\n.globl gridctl_gpubench_end\ngridctl_gpubench_end:\n.byte 0\n.previous\n");
@@ -91,7 +91,7 @@ Result<std::unique_ptr<HelperProcess>> HelperProcess::start(const std::vector<st
 HelperProcess::~HelperProcess() {
   if (pid_ <= 0) return;
   ::kill(-pid_, SIGKILL);
-  // A process that hangs in a driver cannot be reaped now; init gets it when we end.
+  // A process stuck in a driver cannot be reaped now; init gets it when we end.
   for (int turn = 0; turn < 50; ++turn) {
     const auto ended = os::try_wait(pid_);
     if (!ended || *ended) return;
@@ -111,13 +111,13 @@ Result<std::string> HelperProcess::receive(BootTime deadline, os::Clock& clock) 
       buffer_.erase(0, end + 1);
       return line;
     }
-    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper talks without end");
+    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper sends endless output");
     TRY_ASSIGN(const os::Moved moved, os::read_now(from_.get(), piece));
     buffer_ += as_text(ByteView{piece}.first(moved.bytes));
     if (moved.closed) return make_error(Code::io, "the GPU helper ended without an answer: the driver crashed it");
     if (!moved.blocked) continue;
     const Duration left = deadline - clock.boot();
-    if (left.count() <= 0) return make_error(Code::timed_out, "the GPU did not answer in time: its driver hangs");
+    if (left.count() <= 0) return make_error(Code::timed_out, "the GPU did not answer in time: its driver is hung");
     TRY(os::wait_ready(from_.get(), true, false, left));
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-gpubench as a child of the agent: put beside it, started, spoken with in lines, killed.
+// Runs gridctl-gpubench as a child of the agent: installs it beside the agent, starts it, exchanges lines with it,
+// kills it.
 #pragma once
 
 #include <memory>
@@ -19,12 +20,12 @@ inline constexpr std::string_view k_helper_ready = "ready", k_helper_done = "don
 
 // The helper's own binary, carried inside the agent.
 [[nodiscard]] std::string_view embedded_gpubench();
-// Its path on this host; written there first where it is missing or other than ours.
+// Returns its path on this host; first writes it if it is missing or differs from ours.
 [[nodiscard]] Result<os::Path> install_gpubench(const os::Path& home);
 
-// One line of the helper into the stage; what is none of its words is ignored. Pure.
+// Reads one line of the helper into the stage; ignores unknown words. Pure.
 void take_line(wire::BenchStage& stage, std::string_view line);
-// The error of a line "error CODE TEXT".
+// Returns the error of a line "error CODE TEXT".
 [[nodiscard]] Error error_of_line(std::string_view line);
 
 class HelperProcess {
@@ -35,8 +36,8 @@ class HelperProcess {
   HelperProcess& operator=(const HelperProcess&) = delete;
 
   [[nodiscard]] Result<void> send(std::string_view line);
-  // The next line without its end. timed_out when none comes until then: a driver that hangs; host_unreachable at the
-  // end of its output.
+  // Returns the next line without its end. timed_out if none arrives before the deadline (the driver hangs);
+  // host_unreachable at the end of its output.
   [[nodiscard]] Result<std::string> receive(BootTime deadline, os::Clock& clock);
 
  private:

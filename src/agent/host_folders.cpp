@@ -37,7 +37,7 @@ std::vector<Path> removals_of(const Path& job) {
   return found;
 }
 
-// A power cut may have taken the specification: whichever engine has the container removes it.
+// A power cut may have taken the specification: any engine that has the container removes it.
 Result<void> remove_container(const AttemptDir& dir, const std::string& name) {
   const Result<wire::AttemptSpec> spec = read_spec(dir);
   if (spec) return make_engine(spec->engine)->remove(name);
@@ -99,7 +99,7 @@ Result<std::optional<wire::AttemptStatus>> HostFolders::status(const AttemptKey&
   TRY_ASSIGN(const auto before, stored(key));
   TRY_ASSIGN(auto status, read_status(attempt(key), clock_));
   if (!status || !before || before->ended() || before->boot_id == os::boot_id()) return status;
-  // The power went before its supervisor could tell of the last snapshot.
+  // The power went before its supervisor could report the last snapshot.
   status->checkpoints.clear();
   for (const HeldSnapshot& held : held_snapshots(attempt(key), false)) status->checkpoints.push_back(held.checkpoint);
   return status;
@@ -196,8 +196,8 @@ Result<void> HostFolders::create(const wire::StartRequest& request) {
 
 Result<void> HostFolders::begin(const wire::StartRequest& request) {
   TRY_ASSIGN(const int pid, spawn_supervisor(attempt({request.spec.job, request.spec.epoch})));
-  // It may be at work already, or through with it. Should it have gone without a word, we hold the lease until another
-  // is started.
+  // The supervisor may be at work already, or have finished. If it has gone without a word, we hold the lease until
+  // another is started.
   const auto supervisor = os::identify(pid);
   const auto ourselves = os::identify(::getpid());
   if (!supervisor || !ourselves) return {};
@@ -206,7 +206,7 @@ Result<void> HostFolders::begin(const wire::StartRequest& request) {
   return ledger_.hand_over(lease, *ourselves);
 }
 
-// Its first supervisor was started a moment ago and has not said anything yet.
+// Its first supervisor was started a moment ago and has not reported anything yet.
 bool HostFolders::just_accepted(const AttemptDir& attempt) const {
   if (os::exists(attempt.status_file())) return false;
   const auto made = os::status_of(attempt.op_file());
@@ -219,7 +219,7 @@ void HostFolders::adopt(const AttemptKey& key) {
   const AttemptDir dir = attempt(key);
   const auto stored = read_stored_status(dir, clock_);
   if (!stored || !*stored || (*stored)->ended()) return;
-  // Asked of the kernel, not by taking the lock: a supervisor that begins at this moment would find it held and go.
+  // The kernel is asked, without taking the lock: a supervisor that starts at this moment would find it held and exit.
   if (lock_holder(dir.supervisor_lock())) return;
   if (just_accepted(dir)) return;
   if (const auto spawned = spawn_supervisor(dir); !spawned)
@@ -241,18 +241,18 @@ Result<void> HostFolders::keep_work(const AttemptKey& key, Duration at_least) {
 
 Result<void> HostFolders::remove(const AttemptKey& key) {
   const AttemptDir dir = attempt(key);
-  // Its supervisor has written its last word and is about to go.
+  // Its supervisor has written its last status and is about to exit.
   TRY_ASSIGN(const os::FileLock over, os::FileLock::acquire(dir.supervisor_lock()));
   if (os::exists(dir.path / "leftover")) TRY(remove_container(dir, attempt_name(key.job, key.epoch, home_)));
   remove_links(dir);
   if (const auto kept = KeptWork(home_).take(dir); !kept)
-    os::log(os::LogLevel::warn, "cannot keep what the job left: " + kept.error().one_line());
+    os::log(os::LogLevel::warn, "cannot keep the files that the job left: " + kept.error().one_line());
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
-  // Before the folder goes: without that, nobody would come for it again.
+  // This happens before the folder is removed: otherwise, nothing would come back for it.
   TRY(os::remove_file(folder(key.job).path.parent_path() / "notify" /
                       (key.job.value + "." + std::to_string(key.epoch.value))));
-  // Under another name first: a supervisor that was started late would make its lock anew in the folder.
+  // The folder is renamed first: a supervisor that was started late would create its lock again in the folder.
   const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());
   TRY(remove_job_files(old));
   TRY(os::rename_path(dir.path, old));
@@ -263,7 +263,7 @@ void HostFolders::finish_removals() {
   for (const JobId& job : jobs()) {
     const auto left = removals_of(folder(job).path);
     if (left.empty() && !has_drafts(folder(job))) continue;
-    // Whoever removes or makes one now holds the lock, and would stumble over our help.
+    // A process that removes or creates a folder now holds the lock, and our help would disturb it.
     const auto guard = lock(job);
     if (!guard) continue;
     for (const Path& path : left) (void)remove_job_files(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's state as it lies in folders (gridctl-agent(7), FILES). No state in memory: any number of these
-// may work on one home at once, in any processes.
+// Manages the host's state in folders (gridctl-agent(7), FILES). It keeps no state in memory: any number of these may
+// work on one home at once, in any processes.
 #pragma once
 
 #include "agent/attempt_dir.hpp"
@@ -48,10 +48,10 @@ class HostFolders : public HostState {
   bool await_settled(const AttemptKey& key) override;
   Result<void> keep_work(const AttemptKey& key, Duration at_least) override;
   Result<void> remove(const AttemptKey& key) override;
-  // Finishes removals that a crash has interrupted.
+  // Finishes removals that a crash interrupted.
   void finish_removals();
 
-  // REQUIRES of all members with a job: its id is a safe path component (JobDir::at has said so).
+  // REQUIRES of all members with a job: its id is a safe path component (checked by JobDir::at).
   [[nodiscard]] JobDir folder(const JobId& job) const;
   [[nodiscard]] AttemptDir attempt(const AttemptKey& key) const { return {folder(key.job).attempt(key.epoch)}; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The remaining limits of an attempt, by the host's boot clock. Pure; the agent writes them into the attempt's control
-// folder, the supervisor enforces them.
+// Computes the remaining limits of an attempt, by the host's boot clock. Pure; the agent writes them into the attempt's
+// control folder, the supervisor enforces them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct HostLimits {
   bool operator==(const HostLimits&) const = default;
 };
 
-// The limits in a START: nothing runs yet.
+// Returns the limits in a START: nothing runs yet.
 [[nodiscard]] HostLimits limits_at_start(const wire::Allowance& allowance, BootTime echo);
-// The limits in a renewal, as of `echo`.
+// Returns the limits in a renewal, as of `echo`.
 [[nodiscard]] HostLimits limits_from(const wire::Allowance& allowance, BootTime echo);
 
 struct LimitDue {
@@ -33,11 +33,11 @@ struct LimitDue {
   std::string limit;  // "max_duration", "budget", "month_budget", "deadline"
   bool operator==(const LimitDue&) const = default;
 };
-// Which limit comes first; `running_since`: nullopt when its program does not run yet.
+// Returns the limit that comes first; `running_since`: nullopt if the program does not run yet.
 [[nodiscard]] std::optional<LimitDue> due_of(const HostLimits& limits, std::optional<BootTime> running_since);
-// Returns the running time that is left; -1: it is not limited.
+// Returns the remaining running time; -1: it is not limited.
 [[nodiscard]] std::int64_t allowed_ms(const HostLimits& limits, std::optional<BootTime> running_since, BootTime now);
-// Whether one says the same as the other, but for what messages take on their way.
+// Returns whether the two are equal, apart from the messages' transit times.
 [[nodiscard]] bool nearly_equal(const HostLimits& one, const HostLimits& other);
 
 [[nodiscard]] std::string to_text(const HostLimits& limits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a host that requests read and change, as an interface: folders and processes in the agent
+// Describes the state of a host that requests read and change, as an interface: folders and processes in the agent
 // (requests.cpp), values in the simulator. A member that changes something has done so when it returns success;
-// "durable" ones have done so for good, whatever the power does afterwards.
+// "durable" ones have done so for good, even if the power fails afterwards.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct AttemptKey {
   Epoch epoch;
 };
 
-// The status of an attempt without interpretation. `boot_id` is that of its writer.
+// Holds the status of an attempt without interpretation. `boot_id` is that of its writer.
 struct StoredStatus {
   std::string boot_id;
   wire::AttemptStatus status;
@@ -38,14 +38,14 @@ class HostState {
   [[nodiscard]] virtual std::string boot_id() = 0;
   [[nodiscard]] virtual wire::PollReply blank_reply() = 0;  // time, boot id, load, free space
 
-  // Jobs of this controller.
+  // Returns the jobs of this controller.
   [[nodiscard]] virtual std::vector<JobId> jobs() = 0;
   [[nodiscard]] virtual Result<Lock> lock(const JobId& job) = 0;
   [[nodiscard]] virtual Result<Epoch> fence(const JobId& job) = 0;                  // 0 = none yet
   [[nodiscard]] virtual Result<void> set_fence(const JobId& job, Epoch epoch) = 0;  // durable
   [[nodiscard]] virtual Result<std::vector<Epoch>> epochs(const JobId& job) = 0;    // of attempts here, ascending
 
-  // State of an attempt. nullopt: there is no such attempt, or no such order.
+  // Returns the state of an attempt. nullopt: there is no such attempt, or no such order.
   [[nodiscard]] virtual Result<std::optional<StoredStatus>> stored(const AttemptKey& key) = 0;
   [[nodiscard]] virtual Result<std::optional<wire::AttemptStatus>> status(const AttemptKey& key) = 0;  // interpreted
   [[nodiscard]] virtual std::optional<OpId> accepted_by(const AttemptKey& key) = 0;
@@ -60,7 +60,7 @@ class HostState {
   [[nodiscard]] virtual Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) = 0;
   [[nodiscard]] virtual Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) = 0;
 
-  // Beginning. The lease is in our own name until the attempt's supervisor has it.
+  // Functions for starting. The lease is in our own name until the attempt's supervisor has it.
   [[nodiscard]] virtual Result<void> check(const wire::StartRequest& request) = 0;  // limits of the specification
   [[nodiscard]] virtual Result<void> take_lease(const wire::StartRequest& request) = 0;
   [[nodiscard]] virtual Result<void> release_lease(const AttemptKey& key) = 0;
@@ -69,9 +69,9 @@ class HostState {
   // Gives an attempt that has not ended a live supervisor.
   virtual void adopt(const AttemptKey& key) = 0;
 
-  // Ending. await_settled: waits a while until the supervisor of an earlier boot's attempt has tidied up after it.
+  // Functions for ending. await_settled waits a while until the supervisor of an earlier boot's attempt has tidied up.
   [[nodiscard]] virtual bool await_settled(const AttemptKey& key) = 0;
-  // Before remove(): its working directory stays for so long.
+  // Called before remove(): the working directory stays for this long.
   [[nodiscard]] virtual Result<void> keep_work(const AttemptKey&, Duration) { return {}; }
   [[nodiscard]] virtual Result<void> remove(const AttemptKey& key) = 0;  // all but the fence
 };

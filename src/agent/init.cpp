@@ -50,7 +50,7 @@ struct Outcome {
   [[nodiscard]] bool good() const { return code == 0 && signal == 0; }
 };
 
-// One process whose end is the job's: a rank, or all there is.
+// Represents one process whose end is the job's end: a rank, or the only process.
 struct Main {
   pid_t pid = -1;
   std::string label;
@@ -100,7 +100,7 @@ class Init {
   pid_t runner_ = 0;      // while it lives
 };
 
-// One init per launch folder, ever: the lock tells that it lives, `once` that it began.
+// A launch folder gets one init, ever: the lock shows that it lives, `once` that it started.
 bool Init::claim() {
   const int lock = ::open((plan_.run / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) return false;
@@ -124,8 +124,8 @@ bool Init::prepare() {
   for (const os::Path& group : plan_.groups) join_group(group);
   signals_ = os::Fd(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-  // Output goes through a FIFO that is held here for reading too: a dead supervisor neither kills the job with SIGPIPE
-  // nor loses a line.
+  // Output goes through a FIFO that is also held open for reading here: a dead supervisor neither kills the job with
+  // SIGPIPE nor loses a line.
   log_keeper_ = os::Fd(::open((plan_.run / "log").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   log_ = os::Fd(::open((plan_.run / "log").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!log_keeper_.valid() || !log_.valid() || !signals_.valid() || !timer_.valid()) return false;
@@ -134,12 +134,12 @@ bool Init::prepare() {
   environment_ = load_environment(plan_);
   door_.open(plan_.run);
   arm_deadline();
-  // A job that could not tell its end would be run again: on a full disk it does not begin.
+  // A job that could not report its end would run again: on a full disk, it does not start.
   return os::write_file_durably(exit_room(), std::string(k_exit_room, '\n')).has_value();
 }
 
 void Init::arm_deadline() {
-  // Unreadable means that our folder is being removed: then the last known deadline stands.
+  // An unreadable deadline means that our folder is being removed: then the last known deadline applies.
   if (const auto deadline = read_number(plan_.control / "deadline"); deadline && deadline->has_value()) {
     deadline_ = BootTime{**deadline};
     kill_at_ = last_line(*deadline_, plan_.grace);
@@ -155,7 +155,7 @@ bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
 
 bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now()); }
 
-// A container is a boundary already. A job without one runs as the host's user, next to that user's keys.
+// A container already is a boundary. A job without one runs as the host's user, next to that user's keys.
 void Init::confine_plain_job() const {
   if (plan_.run == k_run_in_container) return;
   const AttemptDir attempt{plan_.control.parent_path()};
@@ -213,7 +213,7 @@ void Init::signal_all(int signal) const {
   for (const os::ProcessId& process : os::descendants(::getpid())) ::kill(process.pid, signal);
 }
 
-// Collects what ended. The outcome is that of the first main process to fail, else of the last to end.
+// Collects ended processes. The outcome is that of the first main process to fail, otherwise of the last to end.
 void Init::reap(std::vector<Main>& mains, std::optional<Outcome>& outcome) {
   for (;;) {
     int status = 0;
@@ -262,18 +262,18 @@ void Init::wait_for_news(const std::optional<BootTime>& give_up) {
   if (ranks_) ranks_->pump(log_keeper_.get(), now());
 }
 
-// Whoever sends such a signal to a shell sends it to the program in it as well, which may be saving now.
+// A sender of such a signal to a shell also sends it to the program in it, which may be saving now.
 bool asks_to_end(const Outcome& outcome) {
   return outcome.signal == SIGTERM || outcome.signal == SIGINT || outcome.signal == SIGHUP;
 }
 
-// A rank that fails ends the others: without it they would wait for it, for minutes or for ever.
+// A rank that fails ends the others: they would wait for it, for minutes or for ever.
 Outcome Init::follow(std::vector<Main> mains) {
   std::optional<Outcome> outcome;
   std::optional<BootTime> give_up;
   for (;;) {
     reap(mains, outcome);
-    // After TERM the others keep their grace; otherwise what the commands left running ends with them.
+    // After TERM, the others keep their grace; otherwise, processes that the commands left running end with them.
     const bool rest_may_end = record_.term_received || (outcome && asks_to_end(*outcome));
     if (mains.empty() && (!rest_may_end || no_children_)) return outcome.value_or(Outcome{});
     if (!give_up && mains.empty() && !record_.term_received) {
@@ -351,7 +351,7 @@ bool Init::run_phase(const char* phase) {
   return outcome.code == 0 && outcome.signal == 0 && !record_.lease_passed && !record_.term_received;
 }
 
-// Blocks that were allocated at the start: on a disk that the job has filled, its end is still told.
+// Uses blocks allocated at the start: even on a disk that the job has filled, its end is reported.
 bool Init::write_into_room(const std::string& text) const {
   if (text.size() > k_exit_room) return false;
   const os::Fd room(::open(exit_room().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -372,8 +372,8 @@ void Init::write_exit(const std::string& text) const {
   if (!write_into_room(text)) (void)os::write_file_durably(plan_.run / "exit", text);
 }
 
-// Writes the last output of the ranks, while somebody reads it. Without a reader the pipe keeps its content, and the
-// end that would have blocked a job of one process is lost.
+// Writes the last output of the ranks, while it is being read. Without a reader, the pipe keeps its content, and the
+// end that would have blocked a job with one process is lost.
 void Init::push_ranks_output() {
   if (!ranks_) return;
   std::string rest = ranks_->take_rest(now());
@@ -387,9 +387,9 @@ void Init::push_ranks_output() {
   }
 }
 
-// The pipe's content ends with its last holder, or with the machine. When no supervisor reads it, for it is dead or
-// stopped, it goes to the disk. One read takes all of it, and nobody writes any more: a supervisor that wakes up has
-// either read the earlier content, or finds nothing.
+// The pipe's content is lost with its last holder, or with the machine. If no supervisor reads it, because it is dead
+// or stopped, the content goes to the disk. One read takes all of it, and no process writes any more: a supervisor that
+// wakes up has either read the earlier content, or finds nothing.
 void Init::save_output() {
   push_ranks_output();
   const BootTime give_up = now() + k_drain_wait;
@@ -404,7 +404,7 @@ void Init::save_output() {
   rest.resize(static_cast<std::size_t>(got));
   if (os::write_file_durably(plan_.run / k_rest, rest)) return;
   ::unlink((plan_.run / k_rest).c_str());
-  // For a supervisor that still holds the pipe.
+  // The content is written back for a supervisor that still holds the pipe.
   [[maybe_unused]] const auto back = ::write(log_keeper_.get(), rest.data(), rest.size());
 }
 
@@ -412,7 +412,7 @@ void Init::save_output() {
 bool Init::has_closed_network() const {
   const std::string open = plan_.closed ? open_network() : "";
   if (open.empty()) return true;
-  const std::string line = "gridctl: the job was not started: its network is not filtered as the owner of this machine requires: " + open + "\n";
+  const std::string line = "gridctl: the job was not started: its network is not filtered as this machine's owner requires: " + open + "\n";
   (void)::write(log_.get(), line.data(), line.size());
   return false;
 }
@@ -446,7 +446,7 @@ Result<InitPlan> parse_init(std::span<char* const> arguments) {
   InitPlan plan{arguments[0], arguments[1], arguments[2], {}, {}, {}};
   if (const std::string_view secrets = arguments[3]; secrets != "-") plan.secrets = secrets;
   const auto grace = leading_number<std::int64_t>(arguments[4]);
-  if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is no number of nanoseconds");
+  if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is not a number of nanoseconds");
   plan.grace = Duration{*grace};
   for (const std::string_view word : arguments.subspan(5))
     if (word == k_closed_network) plan.closed = true;

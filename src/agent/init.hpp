@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job's first process: `gridctl-agent init`. In a container it is PID 1, else the subreaper of all that the job
-// starts.
+// Runs the job's first process: `gridctl-agent init`. In a container it is PID 1, otherwise the subreaper of everything
+// that the job starts.
 #pragma once
 
 #include <span>
@@ -17,11 +17,12 @@ inline constexpr int k_init_refused = 125;                          // exit stat
 inline constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
 inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace init acts by itself
 
-// In the run folder: output that no supervisor had taken from the pipe when the job ended, at most k_pipe_bytes.
+// In the run folder: output that no supervisor had read from the pipe when the job ended, at most k_pipe_bytes.
 inline constexpr const char* k_rest = "rest";
 
-// In the run folder of a gang: for each rank of this host a line with its label ("rank 4"), which its output carries, or
-// an empty one. And `env.` with its position here: variables of this rank alone. Without them init starts one process.
+// In the run folder of a gang: for each rank of this host, a line with its label ("rank 4"), which its output carries,
+// or an empty line. `env.` with its position here holds variables of this rank alone. Without them, init starts one
+// process.
 inline constexpr const char* k_ranks_file = "ranks";
 inline constexpr const char* k_rank_env = "env.";
 

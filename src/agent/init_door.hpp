@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way into a running job: a socket in its run folder on which init listens. Each connection gets a process of its
-// own, `gridctl-agent inside`, which is a child of init: it has the job's user, namespaces, limits and confinement, and
-// it ends with the job.
+// Opens a way into a running job: a socket in its run folder on which init listens. Each connection gets its own
+// process, `gridctl-agent inside`, which is a child of init: it has the job's user, namespaces, limits and confinement,
+// and it ends with the job.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ inline constexpr const char* k_door = "door";  // in the run folder
 
 class Door {
  public:
-  // Without a door the job runs as ever, and nobody can come in.
+  // Without the socket, the job runs as usual, but cannot be entered.
   void open(const os::Path& run);
   [[nodiscard]] int fd() const { return listener_.get(); }
-  // Takes one waiting connection, if there is one. REQUIRES: no other thread.
+  // Accepts one waiting connection, if any. REQUIRES: no other thread.
   void let_in(const InitPlan& plan, std::vector<std::string> environment) const;
 
  private:
   os::Fd listener_;
 };
 
-// Lets the kernel's memory killer prefer a job's process to those of the host.
+// Makes the kernel's memory killer prefer a job's process to those of the host.
 void offer_to_oom_killer();
 
 }  // namespace gridctl::agent

@@ -19,7 +19,7 @@ void set_variable(std::vector<std::string>& environment, std::string assignment)
   environment.push_back(std::move(assignment));
 }
 
-// The assignments of a file, NUL-separated.
+// Returns the assignments of a file, NUL-separated.
 std::vector<std::string> assignments_in(const os::Path& file) {
   const auto text = os::read_file(file, k_environment_bytes);
   if (!text) return {};

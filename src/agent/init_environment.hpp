@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of the job's processes, from files in the run folder. Assignments "NAME=value"; later ones win.
+// Builds the environment of the job's processes from files in the run folder. Assignments are "NAME=value"; later ones
+// win.
 #pragma once
 
 #include <string>
@@ -9,11 +10,11 @@
 
 namespace gridctl::agent {
 
-// Ours, what `env` adds, and the secrets.
+// Returns ours, the additions of `env`, and the secrets.
 [[nodiscard]] std::vector<std::string> load_environment(const InitPlan& plan);
-// A label for each rank of this host; empty where there are no ranks.
+// Returns a label for each rank of this host; empty if there are no ranks.
 [[nodiscard]] std::vector<std::string> rank_labels(const InitPlan& plan);
-// The environment of one rank: the job's secrets win over the launcher's variables.
+// Returns the environment of one rank: the job's secrets win over the launcher's variables.
 [[nodiscard]] std::vector<std::string> rank_environment(const InitPlan& plan, std::vector<std::string> environment,
                                                         std::size_t rank);
 

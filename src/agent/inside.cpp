@@ -33,7 +33,7 @@ constexpr Duration k_last_grace = std::chrono::milliseconds{100};  // between HU
 constexpr Duration k_kill_look = std::chrono::milliseconds{10};
 constexpr int k_kills_max = 300;  // looks: what cannot be killed ends with the job
 
-// A connection that the kernel still makes.
+// Holds a connection that the kernel is still establishing.
 struct Connecting {
   os::Fd socket;
   os::Loop::Watch watch;
@@ -56,7 +56,7 @@ class Inside {
   }
 
   int run() {
-    // A job that is stopped waits for its processes: not for these.
+    // A job that is being stopped waits for its own processes, not for these.
     const auto term = loop_.on_signal(SIGTERM, [this] { loop_.stop(); });
     loop_.run();
     end_all();
@@ -179,7 +179,8 @@ class Inside {
     return {};
   }
 
-  // Everything that was started here, also what has left its session: as subreaper we are the parent of all of it.
+  // Ends everything that was started here, including what has left its session: as subreaper we are the parent of all
+  // of it.
   static void end_all() {
     const auto left = [] { return os::descendants(::getpid()); };
     signal_each(left(), SIGHUP);

@@ -31,7 +31,7 @@ std::optional<wire::StreamEntry> entry_of(const os::Path& path, std::string rela
   return entry;
 }
 
-// Whether the file begins with the bytes of that digest.
+// Returns whether the file begins with the bytes of that digest.
 Result<bool> begins_with(int fd, std::uint64_t bytes, const std::string& digest) {
   crypto::Sha256 hash;
   std::array<std::byte, 64 * 1024> buffer;
@@ -48,7 +48,7 @@ Result<bool> begins_with(int fd, std::uint64_t bytes, const std::string& digest)
 Result<void> check_beginning(int fd, const os::Path& path, const wire::StreamOpen& request) {
   if (request.offset == 0) return {};
   TRY_ASSIGN(const bool same, begins_with(fd, request.offset, request.digest));
-  if (!same) return make_error(Code::refused, sanitize(path.string()) + " does not begin with what was copied before");
+  if (!same) return make_error(Code::refused, sanitize(path.string()) + " does not begin with the part that was copied before");
   if (::lseek(fd, static_cast<off_t>(request.offset), SEEK_SET) < 0)
     return errno_error(errno, "cannot continue in " + sanitize(path.string()));
   return {};
@@ -98,7 +98,7 @@ Result<ReadFile> open_to_read(const os::Path& path, const wire::StreamOpen& requ
   if (!file.fd.valid()) return errno_error(errno, "cannot read " + sanitize(path.string()));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(file.fd.get()));
   if (status.kind != os::FileKind::regular)
-    return make_error(Code::refused, sanitize(path.string()) + " is no regular file");
+    return make_error(Code::refused, sanitize(path.string()) + " is not a regular file");
   file.bytes = status.size;
   TRY(check_beginning(file.fd.get(), path, request));
   return file;

@@ -29,8 +29,8 @@ struct Pty {
 Result<Pty> open_pty(const wire::Terminal& size) {
   Pty pty{os::Fd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), {}};
   if (!pty.master.valid() || ::grantpt(pty.master.get()) != 0 || ::unlockpt(pty.master.get()) != 0)
-    return errno_error(errno, "there is no terminal for a program here");
-  // By descriptor: a container may not have the name of the other end.
+    return errno_error(errno, "cannot get a terminal for a program here");
+  // The slave is opened by descriptor: a container may not have a name for the other end.
   pty.slave = os::Fd(::ioctl(pty.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!pty.slave.valid()) return errno_error(errno, "cannot open a terminal for a program");
   const winsize sides{size.rows, size.columns, 0, 0};
@@ -188,7 +188,7 @@ void Programs::conclude(std::uint32_t id) {
   hub_.finish(id, end);
 }
 
-// The other side has left: the program is told as by a terminal that hangs up.
+// The other side has left: the program is told, as by a terminal that hangs up.
 void Programs::give_up(std::uint32_t id) {
   const auto found = programs_.find(id);
   if (found == programs_.end()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that streams start inside a job: each with pipes, or with a terminal of its own.
+// Runs programs that streams start inside a job: each with pipes, or with its own terminal.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace gridctl::agent {
 class Programs {
  public:
   Programs(os::Loop& loop, transfer::StreamHub& hub, const std::optional<InitPlan>& plan);
-  // Answers the open; an error is the caller's to tell.
+  // Answers the open; the caller reports an error.
   [[nodiscard]] Result<void> start(std::uint32_t id, const wire::StreamOpen& request);
 
  private:

@@ -35,7 +35,7 @@ bool is_variable_name(std::string_view name) {
   return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, good);
 }
 
-// A path that may stand in a mount argument and stays where it says.
+// Accepts a path that is safe in a mount argument and does not lead elsewhere.
 bool is_plain_path(std::string_view path) {
   if (path.empty() || path.size() > 1024) return false;
   for (const char c : path)
@@ -83,7 +83,7 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
   if (spec.memory_bytes > k_spec_memory_max) return refuse("more memory than any machine has");
   TRY(check_gang(spec));
-  if (spec.bag && spec.gang) return refuse("a worker of a bag is no member of a gang");
+  if (spec.bag && spec.gang) return refuse("a worker of a bag cannot be a member of a gang");
   if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");
   return {};
 }
@@ -143,7 +143,7 @@ Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make) {
   if (is_hidden(*view.confinement, real))
     return make_error(Code::refused, "the checkpoint directory is a link to " + quoted_path(real.native()) +
                                          ", which the job may not read");
-  // Not by a link again, which the job may have put there meanwhile.
+  // A link is not followed again, because the job may have placed one there in the meantime.
   TRY_ASSIGN(const os::Fd root, os::open_file("/", O_RDONLY | O_DIRECTORY));
   return os::open_beneath(root.get(), real.relative_path().native(), O_RDONLY | O_DIRECTORY);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things of an attempt are: on the host, and as the job sees them.
+// Locates the parts of an attempt: on the host, and as the job sees them.
 #pragma once
 
 #include <optional>
@@ -15,39 +15,39 @@ namespace gridctl::agent {
 inline constexpr std::string_view k_run_in_container = "/gridctl/run";  // the run's folder, as the job sees it there
 struct JobView {
   Path work, checkpoints, run, control, home, secrets;  // as the job sees them; home empty: the user's own
-  // On the host the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may
-  // be a symbolic link, for the job can write there.
+  // On the host, the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may
+  // be a symbolic link, because the job can write there.
   Path checkpoint_base;
   std::string checkpoint_relative;
-  // Names what the job may not read: its checkpoint directory may be a link to anything else. Only plain processes see the
-  // host's own paths.
+  // Names what the job may not read: its checkpoint directory may be a link to anything else. Only plain processes see
+  // the host's own paths.
   std::optional<Confinement> confinement;
 };
 
-// Limits and names of a spec from a controller, which the host does not trust. `refused` otherwise.
+// Checks limits and names of a spec from a controller, which the host does not trust. `refused` otherwise.
 [[nodiscard]] Result<void> check_spec(const wire::AttemptSpec& spec);
 [[nodiscard]] Result<void> check_secrets(const wire::AttemptSpec& spec,
                                          const std::map<std::string, std::string>& secrets);
 
-// Whether a plain process gets a home of its own: it has mounts below `~/`.
+// Returns whether a plain process gets its own home: it has mounts below `~/`.
 [[nodiscard]] bool has_own_home(const wire::AttemptSpec& spec);
 [[nodiscard]] JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch);
 
-// Opens the checkpoint directory, which is made when `make`. Where the job has put a link in its place, that is followed
-// when it leads to what the job itself can read; not_found when there is nothing.
+// Opens the checkpoint directory; creates it if `make`. If the job has replaced it with a link, the link is followed
+// only to what the job itself can read; not_found if nothing is there.
 [[nodiscard]] Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make);
-// The absolute paths by which the job may name its checkpoint directory.
+// Returns the absolute paths by which the job may name its checkpoint directory.
 [[nodiscard]] std::vector<std::string> names_of_checkpoints(const JobView& view);
 
-// The job's variables, NUL-separated: the spec's, and those that only the host knows.
+// Returns the job's variables, NUL-separated: the spec's, and those that only the host knows.
 [[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view,
                                           const std::vector<Gpu>& gpus);
 
-// The file that $GRIDCTL_CKPT_INTERVAL_FILE names: seconds between checkpoints, as wished now.
+// File that $GRIDCTL_CKPT_INTERVAL_FILE names: the seconds between checkpoints, as wanted now.
 inline constexpr const char* k_interval_file = "ckpt_interval";
 [[nodiscard]] Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds);
 
-// The file that $GRIDCTL_NOTICE_FILE names: it appears when the job's host is about to end the job. One line of JSON:
+// File that $GRIDCTL_NOTICE_FILE names: it appears when the job's host is about to end the job. One line of JSON:
 // {"seconds": until it is killed, "reason": a word, "time": Unix time of writing}.
 inline constexpr const char* k_notice_file = "notice";
 [[nodiscard]] Result<void> tell_notice(const AttemptDir& attempt, unsigned launch, std::string_view reason, Duration left, WallTime now);

@@ -96,7 +96,7 @@ Machine Machine::real() {
   return {os::boot_id(), known ? static_cast<std::uint64_t>(space.st_ino) : 0, [](const os::ProcessId& process) {
             if (process.pid <= 0) return false;
             if (os::is_alive(process)) return true;
-            // With hidepid another user's /proc entry looks absent though the process lives.
+            // With hidepid, another user's /proc entry looks absent although the process lives.
             const bool hidden = ::access(("/proc/" + std::to_string(process.pid) + "/stat").c_str(), R_OK) != 0;
             return hidden && ::kill(process.pid, 0) != 0 && errno == EPERM;
           },
@@ -181,7 +181,7 @@ std::string to_text(const Lease& lease) {
 }
 
 namespace {
-// Reads the value of one key; false when it is none.
+// Reads the value of one key; returns false for another key.
 struct LeaseKey {
   std::string_view key;
   bool (*read)(const std::string& value, Lease& lease);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine-wide ledger of leases on GPUs, CPUs and memory, shared by all users; format in gridctl-agent(7), The
-// ledger.
+// Manages the machine-wide ledger of leases on GPUs, CPUs and memory, shared by all users; format in gridctl-agent(7),
+// The ledger.
 #pragma once
 
 #include <functional>
@@ -39,39 +39,39 @@ struct Lease {
   }
 };
 
-// The machine's resources; 0 = not known, not limited.
+// Holds the machine's resources; 0 = not known, not limited.
 struct Capacity {
   double cpus = 0;
   std::uint64_t memory_bytes = 0;
 };
 [[nodiscard]] Capacity machine_capacity();
 
-// The facts by which a lease is judged; tests supply others.
+// Holds the facts by which a lease is judged; tests supply others.
 struct Machine {
   std::string boot_id;
   std::uint64_t pid_namespace = 0;
   std::function<bool(const os::ProcessId&)> alive;
-  // Whether that user runs it, or an engine for that user. Empty: nobody asks.
+  // Returns whether that user runs the process, or an engine for that user. Empty: not asked.
   std::function<bool(const os::ProcessId&, unsigned)> owned = {};
 
   [[nodiscard]] static Machine real();
 };
 
-// For this user and the machine as it is now; of nothing yet.
+// Returns a lease for this user and the machine as it is now, without resources yet.
 [[nodiscard]] Lease our_lease(ControllerId controller, JobId job, Epoch epoch);
 
-// True when nobody can be using what the lease names.
+// Returns true if no process can be using what the lease names.
 [[nodiscard]] bool is_void(const Lease& lease, const Machine& machine, BootTime now);
 
-// Pure. Whether a lease that stands in a file of `owner` is that user's to hold.
+// Returns whether a lease in a file of `owner` may be held by that user. Pure.
 [[nodiscard]] bool is_believed(const Lease& lease, unsigned owner, const Machine& machine);
 
-// Where a lease is entered, and the slots of the same attempt that it replaces.
+// Says where a lease is entered, and which slots of the same attempt it replaces.
 struct Entry {
   std::size_t slot = 0;
   std::vector<std::size_t> replaces;
 };
-// Pure. busy when a GPU is held or the machine would be overcommitted.
+// Plans the entry. Pure. busy if a GPU is held or the machine would be overcommitted.
 [[nodiscard]] Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Lease& lease,
                                       const Capacity& capacity, const Machine& machine, BootTime now);
 
@@ -82,20 +82,21 @@ class Ledger {
   Ledger(os::Path directory, Machine machine, os::Clock& clock)
       : directory_(std::move(directory)), machine_(std::move(machine)), clock_(clock) {}
 
-  // Enters the lease, or replaces the entry of the same attempt. busy when a GPU is held or the machine would be
-  // overcommitted; the message tells until when, never by whom.
+  // Enters the lease, or replaces the entry of the same attempt. busy if a GPU is held or the machine would be
+  // overcommitted; the message says until when, never by whom.
   [[nodiscard]] Result<void> take(const Lease& lease, const Capacity& capacity);
-  // Replaces the attempt's entry while it names `from` as its supervisor: what the new one has entered by itself stays.
+  // Replaces the attempt's entry while it names `from` as its supervisor: an entry made by the new supervisor itself
+  // stays.
   [[nodiscard]] Result<void> hand_over(const Lease& lease, const os::ProcessId& from);
   // Removes the attempt's entry; missing is success.
   [[nodiscard]] Result<void> release(const ControllerId& controller, const JobId& job, Epoch epoch);
-  // Waits for nobody.
+  // Does not wait.
   [[nodiscard]] Result<std::vector<Lease>> valid() const;
-  // The attempt's own entry, valid or not.
+  // Returns the attempt's own entry, valid or not.
   [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch) const;
 
  private:
-  // The leases of other users, as far as they are believed.
+  // Returns the leases of other users, as far as they are believed.
   [[nodiscard]] Result<std::vector<Lease>> others(const LedgerFolder& folder) const;
 
   os::Path directory_;
@@ -103,7 +104,7 @@ class Ledger {
   os::Clock& clock_;
 };
 
-// Text of one slot, exposed for tests.
+// Returns the text of one slot; exposed for tests.
 [[nodiscard]] std::string to_text(const Lease& lease);
 [[nodiscard]] std::optional<Lease> parse_lease(std::string_view text);
 

@@ -24,7 +24,7 @@ constexpr std::string_view k_legacy_folder = "gridctl-leases";  // of version 1.
 constexpr std::uint64_t k_file_bytes_max = 4ull << 20;          // 256 leases of 16 KiB
 constexpr int k_names_tried = 16;                               // at random, where others have taken the first
 
-// "gridctl-leases.1000" or "gridctl-leases.1000.3"
+// Parses "gridctl-leases.1000" or "gridctl-leases.1000.3".
 std::optional<unsigned> user_of(std::string_view name) {
   if (!name.starts_with(k_prefix)) return std::nullopt;
   name.remove_prefix(k_prefix.size());
@@ -40,7 +40,7 @@ struct Opened {
   struct stat info {};
 };
 
-// A regular file, neither followed nor waited for.
+// Opens a regular file without following links or waiting.
 std::optional<Opened> open_regular(int directory, const std::string& name, int flags) {
   Opened opened{os::Fd(::openat(directory, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600))};
   if (!opened.fd.valid() || ::fstat(opened.fd.get(), &opened.info) != 0 || !S_ISREG(opened.info.st_mode))
@@ -69,7 +69,7 @@ Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
   for (const bool made : {false, true}) {
     fd = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_link));
     if (fd.valid() || errno != ENOENT || made) break;
-    // Only an empty folder that is ours already is opened up to others.
+    // Only an empty folder that already belongs to us is opened up to others.
     if (::mkdir(directory.c_str(), 0700) != 0) {
       if (errno != EEXIST) break;
       continue;
@@ -81,7 +81,7 @@ Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
     break;
   }
   if (!fd.valid() && (errno == ELOOP || errno == ENOTDIR))
-    return make_error(Code::refused, "the lease folder " + directory.string() + " is no folder but a link or a file");
+    return make_error(Code::refused, "the lease folder " + directory.string() + " is a link or a file, not a folder");
   if (!fd.valid()) return errno_error(errno, "cannot open the lease folder " + directory.string());
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(errno, "cannot read the lease folder " + directory.string());
@@ -94,7 +94,8 @@ Result<LedgerFolder> LedgerFolder::open(const os::Path& directory) {
 
 namespace {
 
-// Regular files of the folder whose names are of a user, and which are that user's: a name alone is no right.
+// Visits regular files of the folder whose names contain a user and that belong to that user: a name alone gives no
+// right.
 template <class Each>
 Result<void> each_own_file(int directory, const Each& each) {
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
@@ -122,7 +123,7 @@ Result<std::vector<LedgerFile>> LedgerFolder::others() const {
   }));
   std::vector<LedgerFile> files;
   for (auto& [user, content] : found) files.push_back({user, std::move(content)});
-  // A supervisor of an older version may still run.
+  // A supervisor of an older version may still be running.
   const os::Fd legacy(
       ::openat(directory_.get(), std::string(k_legacy_folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (legacy.valid())
@@ -153,23 +154,23 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
     struct stat taken {};
     name = known.value_or(tries == 0 ? base_name() : base_name() + "." + std::to_string(os::random_u64() >> 33));
     if (!known && ::fstatat(directory_.get(), name.c_str(), &taken, AT_SYMLINK_NOFOLLOW) == 0) continue;
-    // Nobody else can open it, so nobody else can lock it.
+    // Other users cannot open it, so they cannot lock it.
     lock = open_regular(directory_.get(), name + std::string(k_lock_suffix), O_RDWR | O_CREAT);
     if (!lock && (errno == ENOSPC || errno == EROFS || errno == EDQUOT || errno == EMFILE))
       return errno_error(errno, "cannot lock our file in the lease folder");
     if (lock && is_ours_alone(lock->info)) break;
     lock.reset();
-    // Somebody has put theirs where our lock was: our file goes on under a name that nobody knew.
+    // Another user's file is where our lock was: our file continues under an unpredictable name.
     const std::string other = base_name() + "." + std::to_string(os::random_u64() >> 33);
     if (known) ::renameat(directory_.get(), known->c_str(), directory_.get(), other.c_str());
   }
-  if (!lock) return make_error(Code::busy, "others have taken every name of our file in the lease folder");
+  if (!lock) return make_error(Code::busy, "other users have taken every name for our file in the lease folder");
   const BootTime give_up = clock.boot() + patience;
   Duration pause = std::chrono::microseconds{100};
   while (::flock(lock->fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
     if (clock.boot() > give_up)
-      return make_error(Code::busy, "the lease ledger is locked by another process for " + format_duration(patience));
+      return make_error(Code::busy, "the lease ledger has been locked by another process for " + format_duration(patience));
     os::pause_for(pause);
     pause = std::min<Duration>(pause * 2, std::chrono::milliseconds{4});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the ledger: one per user, in a folder that nobody else can empty; gridctl-agent(7), The ledger. No name is
-// followed through a link, and of what others wrote only their own leases are read.
+// Manages the files of the ledger: one per user, in a folder that nobody else can empty; gridctl-agent(7), The ledger.
+// No name is followed through a link, and only users' own leases are read from their files.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace gridctl::agent {
 
-// A file that one user has written, unread.
+// Holds a file that one user has written, unread.
 struct LedgerFile {
   unsigned owner = 0;
   std::string content;
@@ -24,13 +24,13 @@ struct LedgerFile {
 
 class LedgerFolder {
  public:
-  // refused unless root or we own it, and others who may write there cannot remove what is not theirs.
+  // refused unless root or we own it, and others who may write there cannot remove files of other users.
   [[nodiscard]] static Result<LedgerFolder> open(const os::Path& directory);
 
-  // Every other user's file, at most 4 MiB of each.
+  // Returns every other user's file, at most 4 MiB of each.
   [[nodiscard]] Result<std::vector<LedgerFile>> others() const;
 
-  // Ours, and the right to change it until this ends.
+  // Holds our file, and the right to change it until this ends.
   class Own {
    public:
     [[nodiscard]] Result<std::string> read() const;
@@ -44,9 +44,9 @@ class LedgerFolder {
     std::string name_;
     os::Fd lock_;
   };
-  // Ours to read, without waiting for anybody. Empty when there is none.
+  // Reads our file without waiting. Empty if there is none.
   [[nodiscard]] Result<std::string> own() const;
-  // busy when another process of ours changes it for longer than `patience`. Must not outlive the folder.
+  // busy if another of our processes changes it for longer than `patience`. Must not outlive the folder.
   [[nodiscard]] Result<Own> lock_own(Duration patience, os::Clock& clock) const;
 
  private:

@@ -24,7 +24,7 @@ std::string piece_name(std::uint64_t offset) {
   return std::string(20 - digits.size(), '0') + digits;
 }
 
-// Offset -> size of every piece.
+// Maps the offset of every piece to its size.
 std::map<std::uint64_t, std::uint64_t> pieces(const os::Path& folder) {
   std::map<std::uint64_t, std::uint64_t> found;
   std::error_code failed;
@@ -95,7 +95,7 @@ Result<void> LogRing::take_file(const os::Path& file, std::uint64_t bytes_max) {
   if (!status) return {};
   if (status->kind != os::FileKind::regular || status->size > bytes_max) {
     TRY(os::remove_tree(file));
-    return make_error(Code::refused, "'" + file.native() + "' is no file of output");
+    return make_error(Code::refused, "'" + file.native() + "' is not an output file");
   }
   (void)tell_dropped();
   TRY(os::rename_path(file, folder_ / piece_name(end_)));
@@ -106,7 +106,7 @@ Result<void> LogRing::take_file(const os::Path& file, std::uint64_t bytes_max) {
 
 bool LogRing::finish() { return tell_dropped(); }
 
-// The line counts only once it is written whole: a disk may fill up, or be emptied, in its middle.
+// The line counts only once it is written completely: a disk may fill up, or be emptied, in its middle.
 bool LogRing::tell_dropped() {
   if (!notice_.empty()) {
     notice_.erase(0, store(notice_));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounded output log of an attempt: pieces in a folder, named by the offset of their first byte, the oldest
-// removed. Append-only files with offsets in their names need no index, so any process may die at any instant.
+// Implements the bounded output log of an attempt: pieces in a folder, named by the offset of their first byte; the
+// oldest are removed. Append-only files with offsets in their names need no index, so any process may die at any
+// moment.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,21 @@ namespace gridctl::agent {
 
 class LogRing {
  public:
-  // Goes on behind what the folder already holds. At most about `bytes_max` bytes stay on disk.
+  // Continues after what the folder already holds. At most about `bytes_max` bytes stay on disk.
   [[nodiscard]] static Result<LogRing> open(const os::Path& folder, std::uint64_t bytes_max);
 
-  // Never fails: what comes faster than the host may store, or finds no space, is dropped and counted; a line tells how
-  // much, and why, before the next bytes that are kept.
+  // Never fails: output that arrives faster than the host may store it, or finds no space, is dropped and counted; a
+  // line says how much, and why, before the next bytes that are kept.
   void append(std::string_view output, BootTime now);
-  // Makes a file of output the ring's next piece, by one rename: it is in the log once, whoever dies meanwhile. None is
-  // success. `refused` when it is not a regular file of at most `bytes_max`: it is removed.
+  // Makes a file of output the ring's next piece, by one rename: it is in the log once, whichever process dies in the
+  // meantime. A missing file is success. `refused` if it is not a regular file of at most `bytes_max`: it is removed.
   [[nodiscard]] Result<void> take_file(const os::Path& file, std::uint64_t bytes_max);
-  // Appends some of what waits in a pipe; false when nothing does. Bytes leave the pipe by being written, so that
-  // whoever dies meanwhile neither loses nor repeats any; only where the file system cannot do that they pass through
-  // us.
+  // Appends some of what waits in a pipe; returns false if nothing does. Bytes leave the pipe as they are written, so
+  // that a process that dies in the meantime neither loses nor repeats any; only if the file system cannot do that,
+  // they pass through us.
   bool take(int pipe, BootTime now);
-  // Writes the line that is still due. Call when the output has ended; false when there is still no space for it.
+  // Writes the line that is still due. Call it when the output has ended; returns false if there is still no space for
+  // the line.
   bool finish();
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
@@ -62,7 +64,7 @@ struct LogSlice {
   std::uint64_t end_offset = 0;  // of the whole log
   std::string bytes;
 };
-// Missing pieces (removed while we read) only move the offset on.
+// Missing pieces (removed during the read) only move the offset on.
 [[nodiscard]] Result<LogSlice> read_log(const os::Path& folder, std::uint64_t offset, std::uint32_t bytes_max);
 [[nodiscard]] std::uint64_t log_end(const os::Path& folder);
 

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   if (command == k_init) return run_planned(arguments.subspan(2), gridctl::agent::run_init);
   if (command == gridctl::agent::k_tasks_command) return run_planned(arguments.subspan(2), gridctl::agent::run_bag);
   gridctl::os::Clock& clock = gridctl::os::system_clock();
-  // Launchers take one executable without arguments for what they call in place of ssh.
+  // Launchers accept one executable without arguments as a replacement for ssh.
   const std::string_view name = argv[0];
   if (name == k_gang_run || name.ends_with("/" + std::string(k_gang_run))) return gridctl::agent::gang_run(arguments.subspan(1), clock);
   if (command == k_gang_serve && argc == 2) return gridctl::agent::gang_serve(clock);

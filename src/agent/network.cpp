@@ -20,16 +20,16 @@ constexpr Duration k_reach_max = std::chrono::milliseconds{1500};    // for a la
 constexpr std::int64_t k_day_ms = 86'400'000;
 constexpr std::uint16_t k_peer_port_min = 1024;  // peers listen where ordinary users may
 
-// A controller must not make this host knock at its own doors or at its cloud's.
+// A controller must not make this host connect to itself or to its cloud's own services.
 Result<void> check_target(const std::string& address, std::uint16_t port, std::uint16_t port_min) {
   const os::AddressKind kind = os::address_kind(address);
   if (kind != os::AddressKind::site && kind != os::AddressKind::internet)
     return make_error(Code::refused, "not an address of another host");
-  if (port < port_min) return make_error(Code::refused, "not a port that a host listens on for this");
+  if (port < port_min) return make_error(Code::refused, "not a port that hosts use for this");
   return {};
 }
 
-// How much this day has seen: "DAY BYTES CONNECTS". A damaged file counts as a new day's.
+// Holds the amount spent today: "DAY BYTES CONNECTS". A damaged file counts as a new day's.
 struct Spent {
   std::int64_t day = 0;
   std::uint64_t bytes = 0, connects = 0;
@@ -59,7 +59,7 @@ wire::LinkResult result_of(const PeerStream& peer, const Driven& driven, std::ui
   return result;
 }
 
-// The connector measures first. Each side gets half of the time that is left.
+// The connector measures first. Each side gets half of the remaining time.
 Result<wire::LinkResult> exchange_as_connector(PeerStream& peer, std::uint64_t bytes_max, BootTime over) {
   TRY_ASSIGN(const Driven driven, drive(peer, bytes_max, (over - peer.clock().boot()) / 2));
   TRY_ASSIGN(const std::uint64_t received, follow(peer, bytes_max));
@@ -79,7 +79,7 @@ Result<PeerStream> await_peer(PeerListener& listener, const Digest& token, BootT
     peer->set_deadline(std::min(over, clock.boot() + k_stranger_max));
     if (prove_as_listener(*peer, token)) return *std::move(peer);
   }
-  return make_error(Code::refused, "only strangers came");
+  return make_error(Code::refused, "only unknown peers connected");
 }
 
 }  // namespace
@@ -123,10 +123,10 @@ Result<void> Links::sink(const wire::Frame& request) {
   std::uint64_t received = 0;
   for (;;) {
     TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_step_max));
-    if (frame.stream != request.stream) return make_error(Code::protocol_violation, "another operation came between");
+    if (frame.stream != request.stream) return make_error(Code::protocol_violation, "another operation interrupted this one");
     if (frame.kind == wire::FrameKind::end) break;
     if (frame.kind != wire::FrameKind::data || frame.payload.size() > wanted.bytes - received)
-      return make_error(Code::protocol_violation, "more data came than was announced");
+      return make_error(Code::protocol_violation, "received more data than announced");
     received += frame.payload.size();
     tally.add(as_bytes(frame.payload));
   }
@@ -149,7 +149,7 @@ Result<void> Links::source(const wire::Frame& request) {
 
 // --- With other hosts ----------------------------------------------------------------------------------------------
 
-// Counts before it is spent: an agent that is killed meanwhile has not got it for nothing.
+// The amount is counted before it is spent: an agent that is killed in the meantime has not got it for nothing.
 Result<void> Links::spend(std::uint64_t bytes, std::uint64_t connects) {
   Spent spent = read_spent(home_ / "links", clock_.wall().ms / k_day_ms);
   spent.bytes += bytes;
@@ -168,7 +168,7 @@ void Links::give_back(std::uint64_t bytes) {
 namespace {
 Result<os::FileLock> one_at_a_time(const os::Path& home) {
   TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(home / "links.lock"));
-  if (!lock) return make_error(Code::busy, "this host measures another link just now");
+  if (!lock) return make_error(Code::busy, "this host is measuring another link");
   return *std::move(lock);
 }
 }  // namespace
@@ -180,7 +180,7 @@ Result<void> Links::listen(const wire::Frame& request) {
   if (!lock) return refuse(request, lock.error());
   if (const auto spent = spend(2 * wanted.bytes_max, 1); !spent) return refuse(request, spent.error());
   if (wanted.port != 0 && wanted.port < k_peer_port_min)
-    return refuse(request, make_error(Code::refused, "not a port that a host listens on for this"));
+    return refuse(request, make_error(Code::refused, "not a port that hosts use for this"));
   std::optional<PeerListener> listener;
   if (auto opened = PeerListener::open(wanted.port)) listener.emplace(*std::move(opened));
   else return refuse(request, opened.error());

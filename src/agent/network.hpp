@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures links for a controller, within bounds that the host keeps by itself: one exchange at a time, so many bytes
-// and connections a day, addresses that may be connected to, ten seconds.
+// Measures links for a controller, within the host's own bounds: one exchange at a time, a daily limit on bytes and
+// connections, allowed addresses, ten seconds.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gridctl::agent {
 
-// The bytes that one user's agent spends for all controllers in a day (UTC).
+// Bytes that one user's agent spends for all controllers in a day (UTC).
 inline constexpr std::uint64_t k_link_bytes_day = 2ull << 30;  // of exchanges with other hosts, both ways
 inline constexpr std::uint64_t k_link_connects_day = 1000;     // connections made and waited for
 inline constexpr std::size_t k_link_strangers_max = 8;         // who come to a listener without the token, then it ends
@@ -23,7 +23,7 @@ class Links {
  public:
   Links(wire::Link& link, os::Path home, os::Clock& clock) : link_(link), home_(std::move(home)), clock_(clock) {}
   [[nodiscard]] static bool serves(std::string_view operation);  // link_*
-  // Serves one request, reading its data where it has some. An error means that the link is of no more use.
+  // Serves one request, and reads its data if there is any. An error means that the link is no longer usable.
   [[nodiscard]] Result<void> handle(const wire::Frame& request);
 
  private:

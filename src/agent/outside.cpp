@@ -17,7 +17,7 @@ namespace {
 using os::Path;
 
 constexpr std::uint64_t k_allowed_bytes_max = 64 * 1024, k_passwd_bytes_max = 4u << 20;
-// Login programs, service managers and shells read these, or run what lies there.
+// Login programs, service managers and shells read these, or run programs in them.
 constexpr std::array k_system{"bin", "boot", "dev",  "etc", "home", "lib", "lib32", "lib64", "libx32", "nix", "opt",
                               "proc", "root", "run", "sbin", "snap", "srv", "sys",  "usr",   "var"};
 
@@ -37,7 +37,7 @@ Path without_links(const Path& path) {
   return failed ? path.lexically_normal() : real;
 }
 
-// The home that logins use, whatever HOME says.
+// Returns the home that logins use, whatever HOME says.
 Path home_by_passwd() {
   const auto text = os::read_file("/etc/passwd", k_passwd_bytes_max);
   if (!text) return {};

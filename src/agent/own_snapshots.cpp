@@ -73,7 +73,7 @@ std::vector<Path> OwnSnapshots::kept_of(const JobId& job) const {
   return folders;
 }
 
-// Attempts first: what `keep` moves meanwhile is found among the kept ones.
+// Attempts come first: snapshots that `keep` moves in the meantime are found among the kept ones.
 std::vector<Path> OwnSnapshots::folders_of(const JobId& job) const {
   std::vector<Path> folders;
   const auto mine = JobDir::at(home_, controller_, job);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This host's own snapshots as a source of chunks: a restart here, or on a member that saved a part, receives over the
-// line only what no snapshot holds. Snapshots outlive the folder of their attempt for a while, below HOME/snapshots.
+// Uses this host's own snapshots as a source of chunks: a restart here, or on a member that saved a part, receives only
+// chunks that no snapshot holds. Snapshots outlive the folder of their attempt for a while, below HOME/snapshots.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class OwnSnapshots {
  public:
   OwnSnapshots(Path home, ControllerId controller);
 
-  // Opens every snapshot of the job that is here, of attempts and kept ones.
+  // Opens every snapshot of the job on this host, those of attempts and kept ones.
   [[nodiscard]] Result<store::FileChunks> chunks_of(const JobId& job) const;
-  // Takes out of `missing` (indices into `chunks`) those that snapshots of the job hold. What was written before the
-  // last boot is read and hashed first, as far as `k_proof_time` allows: a power cut may have taken it.
+  // Removes from `missing` (indices into `chunks`) those that snapshots of the job hold. Snapshots written before the
+  // last boot are read and hashed first, as far as `k_proof_time` allows, because a power cut may have damaged them.
   void find(const JobId& job, std::span<const Digest> chunks, std::vector<std::uint32_t>& missing);
   // Never offers the job's present snapshots again: one of them turned out to be damaged.
   void distrust(const JobId& job) const;
@@ -30,7 +30,7 @@ class OwnSnapshots {
   // Moves the snapshots that the next attempt may start from out of the attempt's folder. REQUIRES: the job's lock.
   [[nodiscard]] Result<void> keep(const AttemptDir& attempt) const;
   void drop(const JobId& job) const;
-  // Removes, of all controllers, what nobody has asked for in k_kept_life, and more while the disk is nearly full.
+  // Removes, for all controllers, snapshots not used in k_kept_life, and more while the disk is nearly full.
   void sweep(WallTime now) const;
   // Removes kept snapshots of other jobs, the oldest first, until `bytes` are free on the file system of HOME.
   void make_room(std::uint64_t bytes, const JobId& besides) const;

@@ -19,7 +19,7 @@ Result<wire::GuestTerms> read_terms(const os::Path& folder, const ControllerId& 
   TRY_ASSIGN(const std::string text, os::read_file(folder / "terms.json", k_owner_file_max));
   TRY_ASSIGN(wire::GuestTerms terms, wire::parse_guest_terms(text));
   if (terms.controller == controller) return terms;
-  return make_error(Code::refused, "the terms are another controller's");
+  return make_error(Code::refused, "the terms belong to another controller");
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<std::optional<OwnerTerms>> owner_terms(const os::Path& agent_home, const 
   const os::Path folder = agent_home / "lend" / os::Path(trim(id)).filename();
   Result<wire::GuestTerms> terms = read_terms(folder, controller);
   if (terms) return std::optional{OwnerTerms{*std::move(terms), folder}};
-  return make_error(Code::refused, "the owner of this machine does not lend it any more: " + terms.error().message);
+  return make_error(Code::refused, "the owner of this machine no longer lends it: " + terms.error().message);
 }
 
 Capacity capacity_for(const os::Path& agent_home, const ControllerId& controller) {

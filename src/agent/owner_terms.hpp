@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the owner of this machine lets the jobs of one controller do, as every process of the agent finds it.
+// Tells every process of the agent what the owner of this machine allows the jobs of one controller.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ struct OwnerTerms {
   wire::GuestTerms terms;
   os::Path folder;  // of the invitation
 };
-// nullopt: the controller is the owner's own. refused: it is a guest whose terms cannot be read.
+// Returns nullopt if the controller is the owner's own. refused: it is a guest whose terms cannot be read.
 [[nodiscard]] Result<std::optional<OwnerTerms>> owner_terms(const os::Path& agent_home, const ControllerId& controller);
 
 // Returns what jobs of that controller may lease of this machine: all of it, or what its owner lends.
 [[nodiscard]] Capacity capacity_for(const os::Path& agent_home, const ControllerId& controller);
 
-// Adds a line with the time to the owner's log of an invitation. Errors are none of the caller's.
+// Adds a line with the time to the owner's log of an invitation. Errors do not concern the caller.
 void tell_owner(const os::Path& folder, const std::string& line, WallTime now);
 
 }  // namespace gridctl::agent

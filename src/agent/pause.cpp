@@ -95,14 +95,14 @@ Result<void> write_pause_record(const AttemptDir& attempt, const PauseRecord& re
 
 std::string why_not_off_gpus(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus) {
 #if !defined(__x86_64__)
-  return "the driver takes processes off a GPU on x86_64 hosts only";
+  return "the driver moves processes off a GPU only on x86_64 hosts";
 #endif
-  if (spec.gang) return "processes that exchange data between GPUs do not survive being taken off them";
+  if (spec.gang) return "processes that exchange data between GPUs do not survive being moved off them";
   for (const Gpu& gpu : gpus) {
-    if (gpu.vendor == Vendor::amd) return "AMD's driver takes a process off a GPU for root only, and into files";
-    if (gpu.vendor != Vendor::nvidia) return "the driver of " + gpu.name + " cannot take a process off the GPU";
+    if (gpu.vendor == Vendor::amd) return "AMD's driver moves a process off a GPU only for root, and only into files";
+    if (gpu.vendor != Vendor::nvidia) return "the driver of " + gpu.name + " cannot move a process off the GPU";
     if (gpu.uuid.starts_with("MIG-") || !gpu.partition.profile.empty())
-      return "the driver cannot take a process off a part of a GPU (MIG)";
+      return "the driver cannot move a process off part of a GPU (MIG)";
   }
   return {};
 }
@@ -111,10 +111,10 @@ std::string why_no_memory(std::uint64_t bytes, std::uint64_t available, std::uin
   const std::uint64_t wanted = bytes + bytes / 10;
   if (wanted > available)
     return format_size(bytes) + " of GPU memory would have to fit into the " + format_size(available) +
-           " of memory that the host has free";
+           " of free memory on the host";
   if (wanted > group_left)
     return format_size(bytes) + " of GPU memory would have to fit into the " + format_size(group_left) +
-           " that are left of the job's memory limit";
+           " left of the job's memory limit";
   return {};
 }
 
@@ -142,7 +142,7 @@ Result<std::map<std::string, GpuMemory>> gpu_memory(const std::vector<std::strin
   for (const std::string& uuid : uuids) {
     const auto gpu = std::ranges::find(seen, uuid, &wire::GpuHealth::uuid);
     if (gpu == seen.end() || !gpu->memory_total || !gpu->memory_used)
-      return make_error(Code::unsupported, "nvidia-smi does not show what " + uuid + " holds");
+      return make_error(Code::unsupported, "nvidia-smi does not show the memory in use on " + uuid + "");
     GpuMemory& memory = found[uuid];
     memory.free = *gpu->memory_total - std::min(*gpu->memory_total, *gpu->memory_used);
     if (!gpu->processes) memory.ours = *gpu->memory_used;
@@ -196,16 +196,16 @@ Moment moment_of(const os::ProcessId& process) {
   return seen;
 }
 
-// All but the first one, which waits for the others and passes signals on.
+// Returns all processes except the first, which waits for the others and passes signals on.
 std::vector<os::ProcessId> followers(Engine& engine, const std::string& name, const Path& host_run) {
   std::vector<os::ProcessId> all = engine.members(name, host_run);
   if (const auto init = lock_holder(host_run / "lock")) std::erase(all, *init);
   return all;
 }
 
-// One turn: tells whether all are still. Processes that they have started meanwhile are found in the next turn. A process
-// in vfork(2) waits in the kernel, deaf to SIGSTOP, until its child runs another program, which a stopped child never
-// does: children of what waits in the kernel go on until that has stopped.
+// Makes one round: returns whether all processes are stopped. The next round finds processes that they have started in
+// the meantime. A process in vfork(2) waits in the kernel and ignores SIGSTOP until its child runs another program,
+// which a stopped child never does: so children of a process that waits in the kernel continue until it has stopped.
 bool stop_once(const std::vector<os::ProcessId>& all) {
   std::map<int, Moment> seen;
   for (const os::ProcessId& process : all) seen[process.pid] = moment_of(process);
@@ -234,7 +234,7 @@ Result<void> freeze(Engine& engine, const std::string& name, const Path& host_ru
     ::poll(nullptr, 0, k_freeze_wait_ms);
   }
   return make_error(Code::busy,
-                    "some processes of the job do not stop: they wait in the kernel, or run as another user");
+                    "some processes of the job do not stop: they are blocked in the kernel, or run as another user");
 }
 
 void thaw(Engine& engine, const std::string& name, const Path& host_run) {
@@ -246,12 +246,12 @@ Result<wire::PauseReply> await_pause(const AttemptDir& attempt, const wire::Paus
   for (const BootTime give_up = clock.boot() + wire::k_pause_wait_max; clock.boot() < give_up;) {
     if (const auto answer = read_pause_answer(attempt); answer && answer->op == request.op) return outcome_of(*answer);
     if (const auto order = read_pause_order(attempt); order && order->op != request.op)
-      return make_error(Code::cancelled, "another request to pause or resume the job came after this one");
+      return make_error(Code::cancelled, "a later request to pause or resume the job replaced this one");
     const auto stored = read_stored_status(attempt, clock);
     if (!stored || !*stored || (*stored)->ended()) return make_error(Code::not_found, "the attempt has ended");
     ::poll(nullptr, 0, k_answer_look_ms);
   }
-  return make_error(Code::timed_out, "the host is still at it");
+  return make_error(Code::timed_out, "the host has not finished yet");
 }
 
 }  // namespace gridctl::agent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pausing an attempt: what its files say of it, and what it takes. Orders come from connections, the supervisor carries
-// them out, and each of them may be killed at any moment: the order and the record are durable before the first call,
-// and every step may be done twice.
+// Pauses an attempt: its files, and the conditions. Orders come from connections, the supervisor carries them out, and
+// each of them may be killed at any moment: the order and the record are durable before the first call, and every step
+// may run twice.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace gridctl::agent {
 
-// ctl/pause: what was asked for last.
+// Content of ctl/pause: the last order.
 struct PauseOrder {
   OpId op;
   bool resume = false;
@@ -28,7 +28,7 @@ struct PauseOrder {
 [[nodiscard]] std::optional<PauseOrder> read_pause_order(const AttemptDir& attempt);
 [[nodiscard]] Result<void> write_pause_order(const AttemptDir& attempt, const PauseOrder& order);
 
-// pause-answer: what became of the order of that operation.
+// Content of pause-answer: the result of that operation's order.
 struct PauseAnswer {
   OpId op;
   wire::PauseReply reply{};
@@ -41,7 +41,7 @@ struct PauseAnswer {
 
 enum class PauseStage : std::uint8_t { running, pausing, paused, resuming };
 
-// paused: how far it is, as the supervisor has it.
+// Content of paused: the supervisor's progress.
 struct PauseRecord {
   PauseStage stage = PauseStage::running;
   bool gpu_only = false;
@@ -56,14 +56,14 @@ struct PauseRecord {
 [[nodiscard]] PauseRecord read_pause_record(const AttemptDir& attempt);
 [[nodiscard]] Result<void> write_pause_record(const AttemptDir& attempt, const PauseRecord& record);
 
-// Why an attempt with that specification cannot leave its GPUs in place; empty when nothing speaks against it.
+// Returns why an attempt with that specification cannot leave its GPUs in place; empty if nothing prevents it.
 [[nodiscard]] std::string why_not_off_gpus(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus);
-// Why the host's memory cannot take so many bytes more: the machine's, and that of the attempt's group.
+// Returns why the host's memory cannot take this many more bytes: the machine's memory, or that of the attempt's group.
 [[nodiscard]] std::string why_no_memory(std::uint64_t bytes, std::uint64_t available, std::uint64_t group_left);
 [[nodiscard]] std::uint64_t memory_available();
 [[nodiscard]] std::uint64_t memory_left_in(const Path& group);  // UINT64_MAX: not limited
 
-// GPU memory by its maker's tool.
+// Holds GPU memory as the vendor's tool reports it.
 struct GpuMemory {
   std::uint64_t ours = 0;  // of these processes; all that is used where processes are not shown
   std::uint64_t free = 0;
@@ -71,17 +71,17 @@ struct GpuMemory {
 [[nodiscard]] Result<std::map<std::string, GpuMemory>> gpu_memory(const std::vector<std::string>& uuids,
                                                                   const std::vector<os::ProcessId>& ours);
 
-// Runs the helper's `pause` or `resume` on these processes to its answer. The one that paused is to be kept until they
-// are resumed: without persistence mode the driver would forget the GPUs with its last user.
+// Runs the helper's `pause` or `resume` on these processes until it answers. Keep the helper that paused until they are
+// resumed: without persistence mode, the driver would forget the GPUs with its last user.
 [[nodiscard]] Result<std::unique_ptr<HelperProcess>> call_pause_helper(const Path& home, const std::string& what,
                                                                        const std::vector<os::ProcessId>& processes,
                                                                        Duration patience, os::Clock& clock);
 
-// Stops every process of the attempt but its first one from running, by its control group, its engine or signals.
+// Stops every process of the attempt except its first, by its control group, its engine or signals.
 [[nodiscard]] Result<void> freeze(Engine& engine, const std::string& name, const Path& host_run);
 void thaw(Engine& engine, const std::string& name, const Path& host_run);
 
-// The side of connections: leaves the order, and waits for the supervisor's answer.
+// Implements the connection's side: leaves the order, and waits for the supervisor's answer.
 [[nodiscard]] Result<wire::PauseReply> await_pause(const AttemptDir& attempt, const wire::PauseRequest& request,
                                                    os::Clock& clock);
 

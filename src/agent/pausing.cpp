@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor takes its attempt off the host's GPUs and processors, and puts it back.
+// Moves the supervisor's attempt off the host's GPUs and processors, and back.
 #include <algorithm>
 
 #include "agent/pause.hpp"
@@ -21,7 +21,7 @@ Duration patience_for(std::uint64_t bytes) {
 
 }  // namespace
 
-// Reads what was asked for and does it once; also what an earlier supervisor had begun.
+// Reads the order and carries it out once; also finishes what an earlier supervisor had begun.
 void AttemptRunner::read_pause() {
   if (!payload_id_ || stop_wanted()) return;
   const auto order = read_pause_order(attempt_);
@@ -36,7 +36,7 @@ void AttemptRunner::read_pause() {
   answer.reply = {pause_.bytes(), now() - began};
   if (order->resume && pause_.stage == PauseStage::running) pause_.gpu_bytes.clear();
   if (const auto written = write_pause_answer(attempt_, answer); !written)
-    os::log(os::LogLevel::error, "cannot answer to the pause: " + written.error().one_line());
+    os::log(os::LogLevel::error, "cannot report the pause: " + written.error().one_line());
   publish();
 }
 
@@ -55,8 +55,8 @@ std::vector<os::ProcessId> AttemptRunner::members() {
 Result<void> AttemptRunner::pause(bool gpu_only) {
   if (pause_.stage == PauseStage::paused) return {};
   const bool begun = pause_.stage != PauseStage::running;  // by a supervisor that is gone
-  if (status_.phase != wire::AttemptPhase::running) return make_error(Code::busy, "the job does not run yet");
-  if (gpu_only && spec_.gpu_uuids.empty()) return make_error(Code::refused, "the job holds no GPU");
+  if (status_.phase != wire::AttemptPhase::running) return make_error(Code::busy, "the job is not running yet");
+  if (gpu_only && spec_.gpu_uuids.empty()) return make_error(Code::refused, "the job does not hold a GPU");
   if (!begun) {
     pause_.gpu_bytes.clear();
     TRY(look_at_gpus());
@@ -69,21 +69,21 @@ Result<void> AttemptRunner::pause(bool gpu_only) {
     TRY(lease_memory());
     TRY(leave_gpus());
     if (!pause_.gpu_only) TRY(freeze(*engine_, name(), attempt_.run(launch_)));
-    // An empty group of processes freezes, too.
+    // An empty group of processes also freezes.
     if (!os::is_alive(*payload_id_)) return make_error(Code::not_found, "the program of the job has ended");
     return note_pause(PauseStage::paused);
   };
   Result<void> done = stop_it();
   if (!done) {
     const Result<void> back = put_back();
-    if (!back) done = std::move(done).error().with_context("and it could not be put back: " + back.error().one_line());
+    if (!back) done = std::move(done).error().with_context("and it could not be moved back: " + back.error().one_line());
     return done;
   }
   update_lease(false);  // without its GPUs now
   return {};
 }
 
-// Checks how much memory the job holds on its GPUs, and whether the host's memory can take that.
+// Checks how much memory the job holds on its GPUs, and whether the host's memory can take it.
 Result<void> AttemptRunner::look_at_gpus() {
   if (spec_.gpu_uuids.empty()) return {};
   if (gpus_.empty()) {
@@ -105,7 +105,7 @@ Result<void> AttemptRunner::leave_gpus() {
   if (pause_.gpu_bytes.empty()) return {};
   auto helper = call_pause_helper(attempt_.agent_home(), "pause", members(), patience_for(pause_.bytes()), clock_);
   if (!helper) {
-    // Nothing of it has a context on a GPU yet, or any more.
+    // No process has a context on a GPU yet, or any more.
     if (helper.error().code == Code::not_found && pause_.bytes() == 0) return {};
     harmed_at_ = now();
     return std::move(helper).error();
@@ -115,7 +115,7 @@ Result<void> AttemptRunner::leave_gpus() {
   for (const auto& [uuid, memory] : held)
     if (memory.ours > pause_.gpu_bytes[uuid] / 10)
       return make_error(Code::io, "the driver says that the job has left " + uuid + ", but nvidia-smi still shows " +
-                                      format_size(memory.ours) + " of it there");
+                                      format_size(memory.ours) + " in use there");
   return {};
 }
 
@@ -125,7 +125,7 @@ Result<void> AttemptRunner::resume() {
     Lease with_gpus = lease();
     with_gpus.gpus = spec_.gpu_uuids;
     TRY(ledger_.take(with_gpus, machine_capacity()));
-    // Never by trial: a restore that finds too little memory cannot be repeated.
+    // The room is never found out by trying: a restore that finds too little memory cannot be repeated.
     const Result<void> room = look_for_room();
     if (!room) {
       update_lease(false);
@@ -147,7 +147,7 @@ Result<void> AttemptRunner::look_for_room() {
   return {};
 }
 
-// Whatever stage it is in: its processes run, and have their GPUs again.
+// Works from any stage: the processes run, and have their GPUs again.
 Result<void> AttemptRunner::put_back() {
   thaw(*engine_, name(), attempt_.run(launch_));
   if (!pause_.gpu_bytes.empty()) {
@@ -167,7 +167,7 @@ Result<void> AttemptRunner::put_back() {
   if (limits_.run_until) limits_.run_until = *limits_.run_until + lasted;
   if (limits_.run_until)
     if (const auto told = os::write_file_atomically(attempt_.limits_file(), to_text(limits_)); !told)
-      os::log(os::LogLevel::warn, "cannot put off a limit: " + told.error().one_line());
+      os::log(os::LogLevel::warn, "cannot postpone a limit: " + told.error().one_line());
   update_lease(false);
   return {};
 }
@@ -180,10 +180,10 @@ void AttemptRunner::adopt_pause() {
   const bool open = order && (!answer || answer->op != order->op);
   if (pause_.stage == PauseStage::running || pause_.stage == PauseStage::paused || open) return;
   if (const auto back = put_back(); !back)
-    os::log(os::LogLevel::error, "a job that was being paused could not be put back: " + back.error().one_line());
+    os::log(os::LogLevel::error, "a job that was being paused could not be moved back: " + back.error().one_line());
 }
 
-// Before it is stopped: frozen processes hear no signal, and what is off its GPUs cannot save.
+// This happens before the stop: frozen processes get no signal, and a process off its GPUs cannot save.
 void AttemptRunner::leave_pause() {
   if (pause_.stage == PauseStage::running || !payload_id_) return;
   if (!pause_.gpu_bytes.empty()) kill_payload();

@@ -65,7 +65,7 @@ Result<Duration> ping(PeerStream& peer) {
   return peer.clock().boot() - began;
 }
 
-// Sends so many bytes and waits for the proof that they came.
+// Sends this many bytes and waits for the proof that they arrived.
 Result<Duration> send_step(PeerStream& peer, std::uint64_t bytes) {
   probe::Noise noise(os::random_u64());
   probe::Tally tally;
@@ -120,7 +120,7 @@ std::size_t ListenerProof::wants() const {
 Result<void> ListenerProof::take(ByteView bytes, Bytes& answer) {
   heard_.insert(heard_.end(), bytes.begin(), bytes.end());
   const ByteView heard = heard_, magic = heard.first(std::min(heard.size(), k_magic.size()));
-  if (!k_magic.starts_with(as_text(magic))) return not_agreed("is no agent");
+  if (!k_magic.starts_with(as_text(magic))) return not_agreed("is not an agent");
   if (wants() > 0) return {};
   const ByteView theirs = heard.subspan(k_magic.size(), k_nonce);
   if (!own_nonce_.empty())
@@ -177,7 +177,7 @@ Result<std::uint64_t> follow(PeerStream& peer, std::uint64_t bytes_max) {
     TRY_ASSIGN(const std::uint64_t bytes, receive_step(peer, message.number));
     received += bytes;
   }
-  return not_agreed("does not come to an end");
+  return not_agreed("does not finish");
 }
 
 }  // namespace gridctl::agent

@@ -76,7 +76,7 @@ Result<void> PeerStream::read(std::span<std::byte> into) {
     into = into.subspan(moved.bytes);
     if (!moved.blocked) continue;
     TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), true, false, deadline_ - clock_->boot()));
-    if (!ready) return make_error(Code::timed_out, "the peer sent nothing in time");
+    if (!ready) return make_error(Code::timed_out, "the peer did not send in time");
   }
   return {};
 }
@@ -88,7 +88,7 @@ Result<void> PeerStream::write(ByteView bytes) {
     bytes = bytes.subspan(moved.bytes);
     if (!moved.blocked) continue;
     TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), false, true, deadline_ - clock_->boot()));
-    if (!ready) return make_error(Code::timed_out, "the peer took nothing in time");
+    if (!ready) return make_error(Code::timed_out, "the peer did not receive in time");
   }
   return {};
 }
@@ -96,7 +96,7 @@ Result<void> PeerStream::write(ByteView bytes) {
 Result<Connected> connect_numeric(const std::string& address, std::uint16_t port, BootTime deadline,
                                   const os::Clock& clock) {
   const std::optional<SocketAddress> to = socket_address(address, port);
-  if (!to) return make_error(Code::usage, "no numeric address");
+  if (!to) return make_error(Code::usage, "not a numeric address");
   os::Fd fd{::socket(to->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!fd.valid()) return connect_failure(errno);
   const BootTime began = clock.boot();
@@ -113,7 +113,7 @@ Result<Connected> connect_numeric(const std::string& address, std::uint16_t port
 }
 
 Result<PeerListener> PeerListener::open(std::uint16_t port) {
-  // One socket for both families where the kernel has both.
+  // One socket serves both families if the kernel has both.
   os::Fd fd{::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   SocketAddress any;
   if (fd.valid()) {
@@ -136,7 +136,7 @@ Result<PeerListener> PeerListener::open(std::uint16_t port) {
   SocketAddress bound;
   bound.length = sizeof bound.storage;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length) != 0)
-    return errno_error(errno, "cannot learn the port listened on");
+    return errno_error(errno, "cannot find out the listening port");
   const auto bound_port = bound.storage.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound.storage).sin6_port
                                                         : reinterpret_cast<sockaddr_in&>(bound.storage).sin_port;
   return PeerListener(std::move(fd), ntohs(bound_port));
@@ -152,7 +152,7 @@ Result<std::optional<PeerStream>> PeerListener::accept(BootTime deadline, const 
                         SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (fd.valid()) return std::optional(PeerStream(std::move(fd), text_of(peer.storage), deadline, clock));
     if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-      return errno_error(errno, "cannot take another host's connection");
+      return errno_error(errno, "cannot accept another host's connection");
   }
 }
 

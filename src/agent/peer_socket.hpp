@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP between two hosts for a few seconds: numeric addresses only, every wait ends at a deadline.
+// Connects two hosts by TCP for a few seconds: numeric addresses only, every wait ends at a deadline.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class PeerStream {
   const os::Clock* clock_;
 };
 
-// The time the handshake took is `elapsed`. Errors say in a few words why not: "connection refused", "no answer".
+// `elapsed`: the time of the handshake. Errors say why not in a few words: "connection refused", "no answer".
 struct Connected {
   os::Fd socket;
   Duration elapsed{};
@@ -42,11 +42,11 @@ struct Connected {
 // Listens on every address of this host until it is destroyed.
 class PeerListener {
  public:
-  // At a port that the kernel gives where none is named. `busy` when somebody listens on it already.
+  // Without a port, the kernel chooses one. `busy` if another process already listens on it.
   [[nodiscard]] static Result<PeerListener> open(std::uint16_t port = 0);
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] int socket() const { return socket_.get(); }
-  // Whoever comes next; nullopt when nobody did before the deadline.
+  // Returns the next peer; nullopt if none connected before the deadline.
   [[nodiscard]] Result<std::optional<PeerStream>> accept(BootTime deadline, const os::Clock& clock);
 
  private:

@@ -37,8 +37,8 @@ Result<store::Tree> load_tree(store::ChunkReader& cache, const Digest& root, con
   return store::parse_manifest(*manifest);
 }
 
-// One chunk may stand in a foreign tree a million times: refused before the host's disk is full.
-// Snapshots of other jobs that are kept for their next attempts go first.
+// One chunk may appear in a foreign tree a million times: such a tree is refused before the host's disk is full.
+// Snapshots of other jobs, kept for their next attempts, are removed first.
 std::function<Result<void>(std::uint64_t)> room_in(const Path& folder, const AttemptDir& attempt) {
   return [there = folder.parent_path(), attempt](std::uint64_t more) -> Result<void> {
     TRY_ASSIGN(const auto owner, owner_terms(attempt.agent_home(), attempt.controller()));
@@ -114,7 +114,7 @@ class Preparation {
     return link(target, source);
   }
 
-  // The folder, or the single file in it that is named as the target.
+  // Returns the folder, or the single file in it that is named as the target.
   [[nodiscard]] static Result<Path> mounted_part(const Path& folder, const std::string& target) {
     if (target.ends_with('/')) return folder;
     TRY_ASSIGN(const auto names, os::list_directory(folder));
@@ -157,7 +157,7 @@ class Preparation {
   Result<void> link(const std::string& at, const Path& to) {
     TRY(check_link_outside(at, attempt_.agent_home()));  // the reason that also holds on other hosts is told first
     if (os::exists(at))
-      return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
+      return make_error(Code::refused, at + " exists on this host, so a plain process cannot use that path");
     std::string known;
     if (auto text = os::read_file(links_file(attempt_), k_links_bytes_max)) known = *text;
     TRY(os::write_file_atomically(links_file(attempt_), known + at + "\n"));  // first, so that it is never left behind
@@ -172,7 +172,7 @@ class Preparation {
       if (relative.has_parent_path())
         TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
       const Path folder = view_.checkpoint_base / relative;
-      // The parents were just made or checked to be no links, and no process of the job exists yet.
+      // The parents were just made or checked not to be links, and no process of the job exists yet.
       TRY(os::remove_tree(folder));
       TRY(fill_checkpoint(folder).context("while restoring " + sanitize(spec_.restore_name)));
     }
@@ -212,13 +212,13 @@ class Preparation {
     TRY(os::remove_tree(folder));
     TRY(fill(*spec_.image_archive, folder, "the image archive"));
     TRY_ASSIGN(const auto names, os::list_directory(folder));
-    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not hold exactly one file");
+    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not contain exactly one file");
     prepared_.image_archive = folder / names[0];
     return {};
   }
 
-  // An image in a store that users share belongs to users whom a rootless container does not know: nobody can make a
-  // file in its /tmp. The job gets a folder of its own there, on the host's disk.
+  // An image in a store that users share belongs to users unknown to a rootless container: nobody can create a file in
+  // its /tmp. The job gets its own folder there, on the host's disk.
   Result<void> give_own_tmp() {
     const Path tmp("/tmp");
     for (const wire::TreeRef& mount : spec_.mounts)

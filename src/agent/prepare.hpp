@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the folders of an attempt ready for its first command: workdir, mounts, restored checkpoint, image archive.
-// Everything may be repeated after a kill at any instant.
+// Prepares the folders of an attempt for its first command: workdir, mounts, restored checkpoint, image archive.
+// Everything may be repeated after a kill at any moment.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct Prepared {
 [[nodiscard]] Result<Prepared> prepare_folders(const AttemptDir& attempt, const wire::AttemptSpec& spec,
                                                const std::function<void(const std::string&)>& doing);
 
-// Links that a plain process' absolute mounts and checkpoint path needed outside our folder; removed again here.
+// Removes the links that a plain process' absolute mounts and checkpoint path needed outside our folder.
 void remove_links(const AttemptDir& attempt);
 
 }  // namespace gridctl::agent

@@ -26,7 +26,7 @@ struct LockLine {
   unsigned long long inode = 0;
 };
 
-// "5: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; waiters have "->" behind the number.
+// Parses "5: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; waiters have "->" after the number.
 std::optional<LockLine> parse_lock(const std::string& line) {
   LockLine lock;
   if (std::sscanf(line.c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%llu", &lock.pid, &lock.major, &lock.minor, &lock.inode) !=
@@ -65,7 +65,7 @@ std::optional<os::ProcessId> lock_holder(const os::Path& file) {
     by_inode = lock->pid;
   }
   if (!by_inode) return std::nullopt;
-  // These tell another device number here than in stat; overlays do where their layers are different file systems.
+  // These report another device number here than in stat, as overlays do if their layers are different file systems.
   const std::string kind = os::file_system_kind(file);
   return is_one_of(kind, {"btrfs", "overlay"}) ? os::identify(*by_inode) : std::nullopt;
 }

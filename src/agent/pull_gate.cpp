@@ -56,7 +56,7 @@ bool send_whole(int fd, std::string_view bytes) {
   return true;
 }
 
-// Passes what is there from one side to the other. False: that side has ended.
+// Passes the available bytes from one side to the other. Returns false if that side has ended.
 bool pass_some(int from, int to) {
   std::array<char, 64 * 1024> piece{};
   const ssize_t got = ::recv(from, piece.data(), piece.size(), MSG_DONTWAIT);
@@ -87,7 +87,7 @@ std::string read_head(int fd, os::Clock& clock) {
   return head;
 }
 
-// Looks the name up once, and connects to what was looked at.
+// Resolves the name once, and connects to the checked address.
 os::Fd connect_publicly(const GateTarget& target, std::string_view& answer, os::Clock& clock) {
   answer = k_gate_failed;
   const BootTime until = clock.boot() + k_gate_connect_wait;
@@ -95,8 +95,8 @@ os::Fd connect_publicly(const GateTarget& target, std::string_view& answer, os::
   if (!found) return {};
   for (const std::string& address : *found) {
     if (os::address_kind(address) == os::AddressKind::internet && !is_near(address)) continue;
-    const std::string line = "gridctl: the image or its registry leads to " + sanitize(target.host, 200) + " (" + address +
-                             "), an address of this machine's own network; refused\n";
+    const std::string line = "gridctl: the image or its registry is at " + sanitize(target.host, 200) + " (" + address +
+                             "), an address in this machine's own network; refused\n";
     [[maybe_unused]] const auto told = ::write(STDERR_FILENO, line.data(), line.size());
     answer = k_gate_refused;
     return {};
@@ -123,7 +123,7 @@ void serve_tunnel(const os::Fd& client, os::Clock& clock) {
   if (send_whole(there.get(), std::string_view(head).substr(end + 4))) tunnel(client.get(), there.get());
 }
 
-// Serves until the process ends, with the one that pulls.
+// Serves until the process ends, together with the pulling process.
 void serve_gate(const os::Fd& listener, os::Clock& clock) {
   static std::atomic<int> open = 0;
   for (;;) {
@@ -143,7 +143,7 @@ void serve_gate(const os::Fd& listener, os::Clock& clock) {
   }
 }
 
-// A message of one byte with room for one descriptor.
+// Holds a message of one byte with room for one descriptor.
 struct OneDescriptor {
   OneDescriptor() {
     message.msg_iov = &data;

@@ -27,7 +27,7 @@ void LabelledLines::feed(std::string_view bytes, BootTime now, std::string& into
     const bool whole = line_.back() == '\n' || line_.back() == '\r';
     if (!whole && line_.size() < k_line_bytes_max) continue;
     if (!whole) line_ += '\n';
-    // "\r\n" in two reads leaves a lone '\n': no line of its own.
+    // "\r\n" split across two reads leaves a lone '\n', which is not a separate line.
     if (line_ != "\n" || into.empty() || into.back() != '\r') into += label_;
     into += line_;
     line_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of several ranks on its way into one log: every line begins with the label of its rank, and lines of
-// different ranks never mix.
+// Merges the output of several ranks into one log: every line begins with the label of its rank, and lines of different
+// ranks never mix.
 #pragma once
 
 #include <poll.h>
@@ -17,7 +17,7 @@ namespace gridctl::agent {
 inline constexpr std::size_t k_line_bytes_max = 64 * 1024;            // a longer line is cut
 inline constexpr Duration k_line_patience = std::chrono::seconds{1};  // a line without an end is shown after so long
 
-// Bytes of one rank in, labelled lines out. A carriage return ends a line too: progress bars have no other.
+// Turns bytes of one rank into labelled lines. A carriage return ends a line too: progress bars have no other.
 class LabelledLines {
  public:
   explicit LabelledLines(std::string label) : label_("[" + std::move(label) + "] ") {}
@@ -31,7 +31,7 @@ class LabelledLines {
   BootTime since_{};
 };
 
-// The pipes of all ranks of this host. Never blocks: a log that nobody reads holds the ranks, not us.
+// Reads the pipes of all ranks of this host. Never blocks: a log that nobody reads blocks the ranks, not us.
 class RankOutput {
  public:
   explicit RankOutput(const std::vector<std::string>& labels);
@@ -42,7 +42,7 @@ class RankOutput {
   void add_polls(std::vector<pollfd>& polls, int log) const;
   [[nodiscard]] int patience_ms() const;  // -1: no line waits
   void pump(int log, BootTime now);
-  // Everything that is left once no rank lives.
+  // Returns everything that is left once no rank lives.
   [[nodiscard]] std::string take_rest(BootTime now);
 
  private:

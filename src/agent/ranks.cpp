@@ -32,20 +32,21 @@ job::RankPlace place_of(const wire::AttemptSpec& spec, std::size_t gpus, int loc
   return place;
 }
 
-// Where the ranks are not processes that init starts: one process, whose output is that of the host.
+// Returns false if init does not start the ranks as processes: then one process has the output of the host.
 bool starts_one_by_one(const wire::Gang& gang) {
   return job::starter_of(launcher_of(gang)) == job::RankStarter::each_host;
 }
 bool has_starter(const wire::Gang& gang) {
   if (starts_one_by_one(gang)) return false;
-  // Ray on one host starts its cluster itself; a single MPI rank needs nobody to start it.
+  // Ray on one host starts its cluster itself; a single MPI rank needs no launcher.
   return launcher_of(gang) == job::Launcher::ray ? gang.members.size() > 1 : gang.world_size() > 1;
 }
 std::uint32_t processes_of(const wire::Gang& gang) {
   return gang.self_starting || !starts_one_by_one(gang) ? 1 : gang.here().ranks;
 }
 
-// The job's own command, once on each host: a worker that it leaves in the background may serve the first host's.
+// Returns true for the job's own command, run once on each host: a worker that it leaves in the background may serve
+// the first host's.
 bool is_node_command(const wire::Gang& gang) {
   return launcher_of(gang) == job::Launcher::plain && gang.members.size() > 1 && processes_of(gang) == 1;
 }
@@ -56,14 +57,14 @@ std::string label_of(const wire::Gang& gang, std::uint32_t local) {
   return whole_host ? "node " + std::to_string(gang.node_rank) : "rank " + std::to_string(gang.first_rank() + local);
 }
 
-// A contiguous share: with as many ranks as GPUs, one each.
+// Returns a contiguous share: with as many ranks as GPUs, one each.
 std::vector<std::size_t> share_of(std::size_t gpus, std::size_t ranks, std::size_t local) {
   std::vector<std::size_t> positions;
   for (std::size_t i = local * gpus / ranks; i < (local + 1) * gpus / ranks; ++i) positions.push_back(i);
   return positions;
 }
 
-// In a container the devices of AMD and Intel are numbered from 0; NVIDIA's ids are the same there.
+// In a container, the devices of AMD and Intel are numbered from 0; NVIDIA's ids are the same there.
 Variables gpu_share(EngineKind engine, const std::vector<Gpu>& gpus, std::size_t ranks, std::size_t local) {
   std::vector<Gpu> mine;
   for (const std::size_t at : share_of(gpus.size(), ranks, local)) {
@@ -135,7 +136,7 @@ Variables gang_variables(const wire::AttemptSpec& spec, const JobView& view, con
   const job::Launcher launcher = launcher_of(gang);
   if (launcher == job::Launcher::torchrun || launcher == job::Launcher::deepspeed ||
       launcher == job::Launcher::accelerate) {
-    // NCCL's flight recorder: what each rank had begun when a collective hung. Files appear beside our own.
+    // NCCL's flight recorder shows what each rank had started when a collective hung. Files appear beside our own.
     variables["TORCH_FR_BUFFER_SIZE"] = "2000";
     variables["TORCH_NCCL_DUMP_ON_TIMEOUT"] = "1";
     variables["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] = (view.run / "nccl_trace_rank_").string();
@@ -154,7 +155,7 @@ Variables rank_variables(const wire::AttemptSpec& spec, const std::vector<Gpu>& 
   if (ranks == 1 || gang.self_starting) return variables;
   if (job::binds_gpus(launcher))
     variables.merge(gpu_share(spec.engine, gpus, ranks, static_cast<std::size_t>(local_rank)));
-  // As torchrun does: else every rank would take all processors.
+  // This follows torchrun: otherwise, every rank would take all processors.
   variables["OMP_NUM_THREADS"] = "1";
   return variables;
 }

@@ -61,7 +61,7 @@ int turn_away(std::string_view why) {
   return 1;
 }
 
-// One byte of standard input; nullopt: it ended, or the deadline came first.
+// Returns one byte of standard input; nullopt: it ended, or the deadline came first.
 std::optional<char> next_byte(BootTime deadline, os::Clock& clock) {
   std::array<std::byte, 1> one{};
   os::Poll poll{STDIN_FILENO, {.read = true}, {}};
@@ -81,8 +81,8 @@ std::optional<std::string> next_line(BootTime deadline, os::Clock& clock) {
   return std::nullopt;
 }
 
-// The first machine that comes with an invitation is the one that it is for: the claim is a number which that machine
-// has drawn. Empty when this is that machine; else why it is refused.
+// An invitation is for the first machine that uses it: the claim is a number which that machine has drawn. Returns
+// empty if this is that machine; otherwise why it is refused.
 std::string check_claim(const Meeting& meeting, const std::string& claim, const std::string& machine,
                         os::Clock& clock) {
   const Result<os::FileLock> lock = os::FileLock::acquire(meeting.folder / "lock");
@@ -109,7 +109,7 @@ FileIdentity identity_of(const os::Path& path) {
   return ::lstat(path.c_str(), &found) == 0 ? FileIdentity{found.st_dev, found.st_ino} : FileIdentity{};
 }
 
-// The host says that it is there still, and reads the call before the caller's bytes come.
+// The host confirms that it is still there, and reads the call before the caller's bytes arrive.
 bool host_takes_the_call(os::Clock& clock) {
   say(wire::k_relay_go);
   const BootTime deadline = clock.boot() + wire::k_relay_silence;
@@ -129,7 +129,7 @@ int pass(const Meeting& meeting, os::Fd other, int in, int out) {
   return 0;
 }
 
-// The newest host that waits has the socket: one that is dead and has not noticed is passed over.
+// The newest waiting host has the socket: a dead one that has not noticed is skipped.
 int wait_as_host(const Meeting& meeting, os::Clock& clock) {
   const std::optional<std::string> hello = next_line(clock.boot() + k_relay_hello_wait, clock);
   if (!hello) return 1;
@@ -169,7 +169,7 @@ int wait_as_host(const Meeting& meeting, os::Clock& clock) {
   return 1;
 }
 
-// Reads the line by which the host took the call. False: it did not.
+// Reads the line with which the host took the call. Returns false if it did not.
 bool is_taken(const os::Fd& host, os::Clock& clock) {
   const BootTime deadline = clock.boot() + wire::k_relay_silence;
   std::string line;
@@ -229,7 +229,7 @@ Result<void> write_key_line(const Meeting& meeting, const std::string& line) {
   return os::write_file_durably(file, text + line, mode);
 }
 
-// The program that the key starts: a copy, for the agents of hosts are replaced as gridctl is.
+// Keeps the program that the key starts: a copy, because the agents of hosts are replaced with gridctl.
 Result<os::Path> keep_program() {
   const os::Path to = relay_home() / "gridctl-agent";
   TRY_ASSIGN(const os::Path from, os::executable_path());

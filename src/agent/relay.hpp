@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine with an SSH server where a lent host and the researcher who uses it meet; both dial it. It passes sealed
-// bytes from one login to another, over a socket of its user: nothing is forwarded by the SSH server, and no port is
-// opened. gridctl-lend(7).
+// Runs on a machine with an SSH server where a lent host and the researcher who uses it meet; both connect to it. It
+// passes encrypted bytes from one login to another, over a socket of its user: the SSH server forwards nothing, and no
+// port is opened. gridctl-lend(7).
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace gridctl::agent {
 
-// `gridctl-agent relay ...`; returns the exit status.
-//   add ID EXPIRES_MS KEY  lets the host in that logs in with KEY (base64 of an Ed25519 key), by one forced command;
+// Runs `gridctl-agent relay ...`; returns the exit status.
+//   add ID EXPIRES_MS KEY  admits the host that logs in with KEY (base64 of an Ed25519 key), by one forced command;
 //                          until EXPIRES_MS (since 1970) for the first time
-//   rm ID                  takes that back, and ends its connections
+//   rm ID                  revokes that, and ends its connections
 //   host ID                the forced command: waits on stdin and stdout for a caller
 //   call ID                joins stdin and stdout with the newest waiting host
 [[nodiscard]] int relay_command(std::span<char* const> arguments, os::Clock& clock);

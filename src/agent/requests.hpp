@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of a controller: core.hpp's decisions carried out on the folders of the host. No state in memory: any
+// Carries out the requests of a controller: core.hpp's decisions on the folders of the host. No state in memory: any
 // number of these may work on one home at once, in any processes.
 #pragma once
 
@@ -28,15 +28,15 @@ class Requests {
   [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
   [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
   [[nodiscard]] Result<wire::PauseReply> pause(const wire::PauseRequest& request);
-  // Busy while the attempt runs.
+  // busy while the attempt runs.
   [[nodiscard]] Result<void> keep(const wire::KeepRequest& request, const OwnSnapshots& own);
   [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
 
-  // A poll reply about one attempt, as pushed in events; nullopt when it is gone.
+  // Returns a poll reply about one attempt, as pushed in events; nullopt if it is gone.
   [[nodiscard]] std::optional<wire::PollReply> report(const JobId& job, Epoch epoch);
   // Gives every attempt of this controller that has not ended a live supervisor.
   void adopt_all();
-  // Removes what is left of attempts whose removal was cut short.
+  // Removes leftovers of attempts whose removal was interrupted.
   void finish_removals() { host_.finish_removals(); }
   [[nodiscard]] Result<AttemptDir> attempt(const JobId& job, Epoch epoch) const;
   // Locks the job's folder here: its holder may write what others only read.

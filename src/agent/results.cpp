@@ -27,7 +27,7 @@ class Choice {
   Choice(const Workplace& place, const std::vector<std::string>& patterns) : place_(place) {
     for (const std::string& text : patterns) {
       store::IgnorePattern pattern;
-      // From the top: "result.txt" means no file of that name further down.
+      // Patterns start at the top: "result.txt" does not match a file with that name further down.
       if (!store::IgnorePattern::parse(text.starts_with('/') ? text : "/" + text, pattern)) continue;
       patterns_.push_back(pattern);
       std::vector<std::string>& parts = leading_.emplace_back();
@@ -37,7 +37,7 @@ class Choice {
     changed_only_ = patterns.empty();
   }
 
-  // Whether something in this folder may be wanted.
+  // Returns whether a file in this folder may be wanted.
   [[nodiscard]] bool enters(const std::string& folder) const {
     if (is_checkpoint(folder)) return false;
     if (changed_only_) return true;
@@ -123,7 +123,7 @@ Result<std::optional<Workplace>> workplace_of(const AttemptDir& attempt, const w
   if (!began) return std::optional<Workplace>();
   Workplace place{attempt.work(), attempt.path / "results", began->mtime_ns, {}};
   const JobView view = view_of(attempt, spec, launch);
-  // Without checkpoints that folder is one like any other.
+  // Without checkpoints, that folder is an ordinary one.
   if (view.checkpoint_base == attempt.work() && spec.checkpoints) place.checkpoint_path = view.checkpoint_relative;
   place.known_as = {view.work.native(), attempt.work().native()};
   return std::optional<Workplace>(std::move(place));
@@ -177,7 +177,7 @@ Result<void> KeptWork::take(const AttemptDir& attempt, Duration at_least) {
   const Path kept = folder(attempt.controller(), attempt.job(), attempt.epoch());
   TRY(os::make_directories(kept));
   TRY(os::write_file_atomically(kept / "about", about_text(*place, life)));
-  // Somebody may have asked for them a moment ago, and fetches them next.
+  // A client may have asked for them a moment ago, and will fetch them next.
   if (os::exists(place->manifest)) TRY(os::rename_path(place->manifest, kept / "results"));
   TRY(os::rename_path(place->work, kept / "work"));
   TRY_ASSIGN(const auto names, os::list_directory(all_));
@@ -202,7 +202,7 @@ void KeptWork::sweep(WallTime now) {
     const std::optional<About> about = read_about(all_ / name);
     if (!made || (*made && about && (*made)->mtime_ns + about->life_ns >= now.ms * 1'000'000)) continue;
     if (!*made || !about) {
-      // Being made at this moment, or what a power cut left of it.
+      // This is being made at the moment, or a power cut left it.
       const auto folder = os::status_of(all_ / name);
       if (!folder || !*folder || (*folder)->mtime_ns + k_young_ns >= now.ms * 1'000'000) continue;
     }
@@ -218,7 +218,7 @@ Result<Workplace> find_workplace(const AttemptDir& attempt) {
   }
   TRY_ASSIGN(auto kept, KeptWork(attempt.agent_home()).find(attempt.controller(), attempt.job(), attempt.epoch()));
   if (kept) return std::move(*kept);
-  return make_error(Code::not_found, "this host has nothing of this attempt's working directory any more");
+  return make_error(Code::not_found, "this host no longer has this attempt's working directory");
 }
 
 }  // namespace gridctl::agent

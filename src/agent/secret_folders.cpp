@@ -60,7 +60,7 @@ Result<void> make_secret_folder(const Path& secrets) {
   const Path folder = secrets.parent_path();
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, "cannot make " + folder.string());
   if (is_ours(folder)) return {};
-  return make_error(Code::busy, folder.string() + " is not a folder of ours with mode 0700");
+  return make_error(Code::busy, folder.string() + " is not our folder with mode 0700");
 }
 
 }  // namespace gridctl::agent

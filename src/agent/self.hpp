@@ -5,7 +5,7 @@
 
 namespace gridctl::agent {
 
-// SHA-256 of the running binary, hex; empty when it cannot be read.
+// Returns the SHA-256 of the running binary in hex; empty if it cannot be read.
 [[nodiscard]] std::string self_hash();
 
 }  // namespace gridctl::agent

@@ -81,7 +81,7 @@ std::uint64_t HostSnapshots::upload_limit(const wire::CheckpointRef& checkpoint)
   return limit_->second;
 }
 
-// Several connections send at the same time, each from a process of its own: they take turns by a file.
+// Several connections send at the same time, each from its own process: they take turns through a file.
 void HostSnapshots::sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) {
   const std::uint64_t limit = upload_limit(checkpoint);
   if (limit == 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots of this host as bulk transfers read them.
+// Lets bulk transfers read the snapshots of this host.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace gridctl::agent {
 
-// How long whoever has sent so many bytes of an attempt's checkpoints is to wait, so that all who send keep together to
-// the limit (bytes a second).
+// Returns how long a sender of this many bytes of an attempt's checkpoints has to wait, so that all senders together
+// keep to the limit (bytes a second).
 [[nodiscard]] Result<Duration> reserve_upload(const AttemptDir& attempt, std::uint64_t bytes, std::uint64_t limit,
                                               BootTime now);
 
@@ -36,7 +36,7 @@ class HostSnapshots final : public transfer::SnapshotSource {
   [[nodiscard]] Result<void> needed(const wire::CheckpointRef& checkpoint, const std::set<std::uint64_t>& bases) const;
 
  private:
-  // Its descriptors keep it readable.
+  // Holds descriptors that keep it readable.
   struct Open {
     wire::CheckpointRef reference;
     os::Fd directory;

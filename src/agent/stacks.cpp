@@ -33,7 +33,7 @@ std::string command_of(int pid) {
   return sanitize(std::string_view(command).substr(0, k_command_bytes));
 }
 
-// "3", "" where its environment names none or may not be read.
+// Returns a rank such as "3", or "" if the environment names none or is not readable.
 std::string rank_of(int pid) {
   for (const std::string& assignment : split(proc_text(pid, "environ"), '\0'))
     if (assignment.starts_with("GRIDCTL_RANK=")) return assignment.substr(13, 10);
@@ -104,7 +104,7 @@ class Stacks {
     else text_ += "  Python:\n" + indented(outcome->out);
   }
 
-  // Written by torch when a collective times out or is asked: a pickle, of which people read the end elsewhere.
+  // Adds files that torch writes when a collective times out, or on request: pickles, whose end people read elsewhere.
   void add_recorders(const Path& run) {
     const auto names = os::list_directory(run);
     if (!names) return;

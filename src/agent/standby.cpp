@@ -23,8 +23,8 @@ constexpr const char* k_draft = ".draft-";           // then the process that ma
 Path tree_of(const Path& standby) { return standby / "tree"; }
 Path ready_file(const Path& standby) { return standby / "ready"; }
 
-// Hashes everything that a change of a file, its name or its mode would change; no content is read. A ctime is the
-// kernel's.
+// Hashes everything that a change of a file, its name or its mode would change; reads no content. The kernel sets a
+// ctime.
 Result<void> add_stamps(int directory, const std::string& prefix, crypto::Sha256& into) {
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
   for (const std::string& name : names) {
@@ -44,7 +44,7 @@ Result<void> add_stamps(int directory, const std::string& prefix, crypto::Sha256
   return {};
 }
 
-// Returns the content of `ready` for a complete tree of that root, as it was left in this boot.
+// Returns the content of `ready` for a complete tree with that root, as it was left in this boot.
 Result<std::string> ready_text(const Path& standby, const Digest& root) {
   TRY_ASSIGN(const os::Fd tree, os::open_file(tree_of(standby), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   crypto::Sha256 stamps;
@@ -83,12 +83,12 @@ Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkRea
   const std::uint64_t bytes = tree.total_bytes();
   if (free < k_spare_bytes || (free - k_spare_bytes) / 2 < bytes)
     return make_error(Code::no_space, "keeping " + format_size(bytes) + " ready would leave too little of the " +
-                                          format_size(free) + " that are free");
+                                          format_size(free) + " of free space");
   const Path draft = mine.string() + k_draft + std::to_string(::getpid());
   TRY(os::remove_tree(draft));
   TRY(os::make_directories(draft));
   TRY_ASSIGN(const std::optional<os::DirectoryLock> lock, os::DirectoryLock::try_acquire(draft));
-  if (!lock) return make_error(Code::busy, "another process keeps this job's checkpoint ready");
+  if (!lock) return make_error(Code::busy, "another process is already keeping this job's checkpoint ready");
   const auto fill = [&]() -> Result<void> {
     TRY(store::materialise(tree, chunks, tree_of(draft)).context("while making a checkpoint ready"));
     TRY_ASSIGN(const std::string text, ready_text(draft, root));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that lie ready as files, for attempts that may come to this host: gridctl-agent(7), STANDBY. One for each
-// job of a controller, below HOME/standby. What has lain there through a boot, or was touched meanwhile, is not used.
+// Keeps checkpoints ready as files, for attempts that may come to this host: gridctl-agent(7), STANDBY. One for each
+// job of a controller, below HOME/standby. Files from before a boot, or touched in the meantime, are not used.
 #pragma once
 
 #include "base/ids.hpp"
@@ -17,14 +17,14 @@ class Standby {
  public:
   Standby(os::Path home, ControllerId controller);
 
-  // From chunks that are here, in place of what the job had here; nothing is done when it is here already.
-  // no_space when not twice its size and 1 GiB are free.
+  // Makes it from chunks on this host, replacing the job's earlier one; does nothing if it is already there. no_space
+  // unless twice its size and 1 GiB are free.
   [[nodiscard]] Result<void> make(const JobId& job, const Digest& root, store::ChunkReader& chunks);
   [[nodiscard]] Result<void> drop(const JobId& job);
-  // Makes it the folder `into`, which must not exist; false when it is not here or cannot be trusted. What the job has
-  // here is gone afterwards in either case. `scratch`: a free name on the same file system.
+  // Moves it to the folder `into`, which must not exist; returns false if it is missing or cannot be trusted. The job's
+  // standby is gone afterwards in either case. `scratch`: a free name on the same file system.
   [[nodiscard]] Result<bool> take(const JobId& job, const Digest& root, const os::Path& scratch, const os::Path& into);
-  // Removes what nobody has asked for in k_standby_life, of all controllers, and drafts of processes that are gone.
+  // Removes, for all controllers, what was not used in k_standby_life, and drafts of processes that are gone.
   void sweep(WallTime now);
 
  private:

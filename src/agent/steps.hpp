@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that the ranks of this host have told in $GRIDCTL_METRICS. The file is the job's and not trusted.
+// Reads the steps that the ranks of this host reported in $GRIDCTL_METRICS. The file belongs to the job and is not
+// trusted.
 #pragma once
 
 #include <string_view>
@@ -10,10 +11,10 @@
 
 namespace gridctl::agent {
 
-// Lines of JSON objects with "step", and perhaps "rank" (else `rank`) and "step_s"; others are ignored. The newest
-// wire::k_steps_max of them, oldest first.
+// Parses lines of JSON objects with "step", and perhaps "rank" (otherwise `rank`) and "step_s"; ignores others. Returns
+// the newest wire::k_steps_max of them, oldest first.
 [[nodiscard]] std::vector<wire::ToldStep> parse_steps(std::string_view lines, std::uint32_t rank);
-// of the file's last 64 KiB
+// Reads the last 64 KiB of the file.
 [[nodiscard]] Result<wire::StepsReply> steps_of(const AttemptDir& attempt);
 
 }  // namespace gridctl::agent

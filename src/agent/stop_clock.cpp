@@ -9,7 +9,7 @@ namespace gridctl::agent {
 
 namespace {
 constexpr Duration k_kill_again = std::chrono::seconds{1};
-// Returns the time that a program which was warned has between TERM and KILL: a part of its grace.
+// Returns the time that a warned program has between TERM and KILL: a part of its grace.
 Duration after_term(Duration grace) { return std::min<Duration>(grace / 4, std::chrono::seconds{10}); }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an attempt has to end: by order, or because its lease has passed. Pure; the per-attempt supervisor and the
-// simulator ask it. Times are the host's boot clock.
+// Decides when an attempt has to end: by order, or because its lease has expired. Pure; the per-attempt supervisor and
+// the simulator use it. Times are the host's boot clock.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace gridctl::agent {
 
-// The next step for the caller.
+// Next step for the caller.
 enum class StopStep : std::uint8_t {
   none,
   warn,       // the job is to be warned, with TERM and KILL to follow
@@ -21,21 +21,22 @@ enum class StopStep : std::uint8_t {
 class StopClock {
  public:
   void set_deadline(BootTime deadline) { deadline_ = deadline; }
-  // Only forward. True when it moved.
+  // Moves the deadline only forward. Returns true if it moved.
   bool renew(BootTime wanted);
-  // The first reason stands; a later, shorter grace shortens the wait. A job that `takes_warnings` gets TERM in the last
-  // part of the grace only: before it, it is warned.
+  // The first reason stands; a later, shorter grace shortens the wait. A job that `takes_warnings` is warned first, and
+  // gets TERM only in the last part of the grace.
   StopStep order(wire::EndReason why, Duration grace, BootTime now, bool takes_warnings = false);
-  // Ends the lease that has passed.
+  // Ends an attempt whose lease has expired.
   StopStep expire(Duration grace, BootTime now);
-  // The moment at which the allowance is used up; nullopt: it is not limited.
+  // Sets when the allowance is used up; nullopt: it is not limited.
   void set_limit(std::optional<BootTime> limit) { limit_ = limit; }
   [[nodiscard]] std::optional<BootTime> limit() const { return limit_; }
-  // Ends what has reached its limit, with its whole grace: it is to save.
+  // Ends an attempt that has reached its limit, with its complete grace, so that it can save.
   StopStep exhaust(Duration grace, BootTime now);
-  // True once, when a job that was warned is to be sent TERM.
+  // Returns true once, when a warned job has to be sent TERM.
   bool terminate_now(BootTime now);
-  // True when everything is to be killed now; next asked again a second later, for processes may be born while we kill.
+  // Returns true when everything has to be killed now, and again every second, because processes may start during the
+  // killing.
   bool kill_now(BootTime now);
 
   [[nodiscard]] bool is_stopping() const { return reason_ != wire::EndReason::none; }
@@ -51,9 +52,9 @@ class StopClock {
   std::optional<BootTime> kill_at_, terminate_at_;
 };
 
-// Whether the job's first process may begin its work.
+// Returns whether the job's first process may begin its work.
 [[nodiscard]] bool lease_lasts(BootTime deadline, BootTime now);
-// The last line of defence, in the job's own first process: with supervisor and agent dead it ends the job by itself.
+// The last line of defence, in the job's first process: if supervisor and agent are dead, it ends the job on its own.
 [[nodiscard]] BootTime last_line(BootTime deadline, Duration grace);
 
 }  // namespace gridctl::agent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beginning: what an earlier supervisor left, preparation, launch. The rest is in follow.cpp and conclude.cpp.
+// Implements the start: an earlier supervisor's leftovers, preparation, launch. The rest is in follow.cpp and
+// conclude.cpp.
 #include "agent/supervise.hpp"
 
 #include "agent/egress.hpp"
@@ -31,7 +32,7 @@ constexpr Duration k_ask_every = std::chrono::seconds{1};   // the engine, wheth
 constexpr int k_watch_ms = 100;                             // beside notifications, which odd mounts may lose
 
 void ask_to_be_spared() {
-  // Only root may; without it the kernel's OOM killer chooses by size, and we are small.
+  // Only root may do this; without it, the kernel's OOM killer chooses by size, and we are small.
   const os::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (score.valid()) [[maybe_unused]]
     const auto wrote = ::write(score.get(), "-500", 4);
@@ -72,7 +73,7 @@ int AttemptRunner::run() {
   if (outcome && !is_over()) outcome = live();
   if (!outcome) {
     os::log(os::LogLevel::error, outcome.error().one_line());
-    // Another supervisor came before us, and has said why it is over.
+    // Another supervisor came first, and has recorded why the attempt is over.
     if (const auto said = read_stored_status(attempt_, clock_); said && *said && (*said)->ended()) return 0;
     status_.end = why_not_begun(outcome.error());
     status_.detail = outcome.error().one_line();
@@ -82,7 +83,8 @@ int AttemptRunner::run() {
   return 0;
 }
 
-// A power cut may have taken what was never synced, the specification too: nothing of that attempt is held against it.
+// A power cut may have taken what was never synced, including the specification: nothing of that attempt counts against
+// it.
 wire::EndReason AttemptRunner::why_not_begun(const Error& error) {
   if (error.code == Code::no_space) return wire::EndReason::disk_full;
   if (image_failed_) return wire::EndReason::image_failed;
@@ -107,7 +109,7 @@ Result<void> AttemptRunner::begin() {
   view_ = view_of(attempt_, spec_, std::max(launch_, 1u));
   changes_.add(attempt_.control());
   if (changes_.fd() < 0)
-    os::log(os::LogLevel::warn, "no inotify instance or watch is left for this user: control is looked at instead");
+    os::log(os::LogLevel::warn, "this user has no inotify instance or watch left: polling the control folder instead");
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   checkpoints_changed_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   TRY_ASSIGN(auto ring, LogRing::open(attempt_.log(), spec_.log_ring_bytes));
@@ -121,11 +123,12 @@ AttemptRunner::Found AttemptRunner::examine() {
   if (launch_ == 0) return Found::nothing;
   const Path run = attempt_.run(launch_);
   for (;;) {
-    // Looked at before the lock: init takes its lock before it writes `once`, so `once` without a holder is an end.
+    // This is checked before the lock: init takes its lock before it writes `once`, so `once` without a holder means an
+    // end.
     const bool began = os::exists(run / "once");
     payload_id_ = lock_holder(run / "lock");
     if (payload_id_) return Found::alive;
-    // The job may have removed its lock; what an earlier supervisor has entered in the ledger is out of its reach.
+    // The job may have removed its lock, but it cannot reach what an earlier supervisor has entered in the ledger.
     if (const auto held = ledger_.find(attempt_.controller(), attempt_.job(), attempt_.epoch());
         began && held && *held && (*held)->boot_id == os::boot_id() && (*held)->payload.pid > 0 &&
         os::is_alive((*held)->payload)) {
@@ -141,7 +144,7 @@ Result<void> AttemptRunner::live() {
   const Found found = examine();
   if (found == Found::ended) return {};
   if (found != Found::alive) {
-    // An engine may still be at work on a launch whose init can no longer begin.
+    // An engine may still be working on a launch whose init can no longer begin.
     if (found == Found::in_doubt) TRY(engine_->remove(name()));
     if (stop_wanted()) return {};
     TRY(prepare());
@@ -194,8 +197,7 @@ Result<void> AttemptRunner::prepare() {
     const os::MutexLock lock(news.mutex);
     if (news.outcome) break;
     if (stop_wanted()) {
-      // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with
-      // us.
+      // A pull may take an hour. No process of the job runs yet, so only the record is needed; the thread ends with us.
       release_lease();
       status_.end = stop_.reason();
       status_.phase = wire::AttemptPhase::ended;
@@ -261,7 +263,7 @@ Result<void> AttemptRunner::launch() {
   TRY_ASSIGN(const LaunchPlan plan, plan_launch());
   update_lease(true);
   auto launched = engine_->launch(spec_, plan);
-  // The engine's answer is a hint; the run folder records whether init began.
+  // The engine's answer is a hint; the run folder records whether init started.
   if (!launched && claim_once()) return std::move(launched).error();
   return await_init();
 }
@@ -275,7 +277,7 @@ Result<void> AttemptRunner::await_init() {
     if (now() >= ask_at) ask_at = now() + k_ask_every;
     // A full disk may have ended init, and then has no room for `once` either.
     if ((gone || now() > give_up) && (claim_once() || (gone && !os::exists(run / "once"))))
-      return make_error(Code::engine, std::string("the engine said that it started the job, but its first process ") +
+      return make_error(Code::engine, std::string("the engine reported that it started the job, but its first process ") +
                                           (gone ? "ended before it began" : "did not begin within 60 s"));
     pollfd waiting{changes_.fd(), POLLIN, 0};
     ::poll(&waiting, 1, k_watch_ms);
@@ -307,7 +309,7 @@ void AttemptRunner::adopt() {
     disk_watch_ = std::make_unique<DiskWatch>(attempt_, payload_id_->pid, checkpoints_changed_.get(), clock_);
   account_ = UseAccount::of(attempt_, payload_id_->pid, clock_);
   if (stop_wanted()) {
-    // It was to be stopped before we had it: the TERM may never have been sent.
+    // The attempt was to be stopped before this supervisor: TERM may never have been sent.
     status_.phase = wire::AttemptPhase::stopping;
     signal_each({*payload_id_}, SIGTERM);
   }
@@ -324,7 +326,7 @@ Lease AttemptRunner::lease() const {
   lease.deadline = stop_.deadline();
   lease.grace = spec_.stop_grace;
   lease.cpus = spec_.cpus;
-  // Memory that was taken off the GPUs lies in the host's memory instead.
+  // Memory moved off the GPUs is in the host's memory instead.
   lease.memory_bytes = spec_.memory_bytes + (pause_.stage == PauseStage::running ? 0 : pause_.bytes());
   if (!pause_.off_gpus()) lease.gpus = spec_.gpu_uuids;
   return lease;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The per-attempt supervisor: launches or adopts the job, follows it to its end, and leaves nothing behind.
+// Supervises one attempt: launches or adopts the job, follows it to its end, and leaves nothing behind.
 #pragma once
 
 #include <memory>
@@ -25,16 +25,17 @@ class AttemptRunner {
  public:
   AttemptRunner(AttemptDir attempt, os::Clock& clock);
   ~AttemptRunner();
-  // Returns when the attempt has ended, or at once when another supervisor has it. Exit status of the process.
+  // Returns when the attempt has ended, or at once if another supervisor has it. Returns the exit status of the
+  // process.
   int run();
 
  private:
-  // The state in which an earlier supervisor left the newest launch folder.
+  // Describes the state in which an earlier supervisor left the newest launch folder.
   enum class Found { nothing, alive, ended, in_doubt };
 
   Result<void> begin();  // reads everything, decides nothing
   [[nodiscard]] wire::EndReason why_not_begun(const Error& error);
-  // How it ended is known, from an earlier supervisor or an earlier boot: only the conclusion is left.
+  // Returns true if its end is known, from an earlier supervisor or an earlier boot: only the conclusion is left.
   [[nodiscard]] bool is_over() const { return status_.end != wire::EndReason::none; }
   Result<void> live();  // up to the end of the payload
   [[nodiscard]] Found examine();
@@ -45,7 +46,7 @@ class AttemptRunner {
   void follow();              // until init ended
   void conclude();            // kill what is left, final checkpoint, release, record
 
-  // Pieces of follow()
+  // Parts of follow().
   void read_control();
   void keep_limits();
   void keep_owners_limits();
@@ -79,7 +80,7 @@ class AttemptRunner {
   Result<void> note_pause(PauseStage stage);
   [[nodiscard]] std::vector<os::ProcessId> members();
 
-  // Pieces of launch() and conclude()
+  // Parts of launch() and conclude().
   [[nodiscard]] Result<std::string> get_image();
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();
@@ -133,12 +134,12 @@ class AttemptRunner {
   bool image_failed_ = false;   // because of its image
 };
 
-// GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
+// Returns the machine's GPUs with these ids; a missing one is an error. Asks only GPU tools, not the engines.
 [[nodiscard]] Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids);
 
-// `gridctl-agent supervise DIR`
+// Implements `gridctl-agent supervise DIR`.
 [[nodiscard]] int run_supervisor(const Path& directory, os::Clock& clock);
-// Starts one in a session of its own. The pid.
+// Starts a supervisor in its own session. Returns its pid.
 [[nodiscard]] Result<int> spawn_supervisor(const AttemptDir& attempt);
 
 }  // namespace gridctl::agent

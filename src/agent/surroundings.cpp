@@ -22,7 +22,7 @@ bool is_socket_for_us(const os::Path& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && ::access(path.c_str(), R_OK | W_OK) == 0;
 }
 
-// docker reads the context's name from there; a word is enough to see that there is one.
+// docker reads the context's name from this file; any word means that there is one.
 bool chose_context(const os::Path& home) {
   const auto config = os::read_file(home / ".docker" / "config.json", k_config_bytes_max);
   if (!config) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment that a login shell sets up for an interactive user, and that sshd's plain commands lack.
+// Provides the environment that a login shell sets up for an interactive user, and that sshd's plain commands lack.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,10 @@ struct Surroundings {
   unsigned uid = 0;
 };
 
-// Variables to set before tools are run:
-// - PATH, with the folders that tools are found in on most systems behind the user's own;
-// - DOCKER_HOST, where the machine's own daemon is not for this user, a rootless one of theirs is there, and they have
-//   not chosen one themselves (by DOCKER_HOST, DOCKER_CONTEXT or `docker context use`).
+// Returns variables to set before tools run:
+// - PATH, with the folders in which most systems have tools after the user's own;
+// - DOCKER_HOST, if this user cannot use the machine's own daemon but has a rootless one, and has not chosen one
+//   (by DOCKER_HOST, DOCKER_CONTEXT or `docker context use`).
 [[nodiscard]] std::map<std::string, std::string> missing_variables(const Surroundings& here);
 
 // Sets them for this process and its children.

@@ -33,7 +33,7 @@ std::string curl_quoted(std::string_view text) {
   return out + "\"";
 }
 
-// By a file, for arguments are seen by every user of the host.
+// Uses a file, because every user of the host can see arguments.
 std::string configuration(const wire::UploadRequest& request, int body_fd, std::uint64_t bytes, std::uint64_t limit) {
   const auto longest = std::chrono::ceil<std::chrono::seconds>(wire::upload_time_max(bytes, limit)).count();
   std::string text = "url = " + curl_quoted(request.url) + "\n";
@@ -52,7 +52,7 @@ Result<os::Fd> memory_with(ByteView content) {
   return fd;
 }
 
-// curl at work, which ends with this.
+// Runs curl, which ends with this object.
 class Curl {
  public:
   static Result<std::unique_ptr<Curl>> start(const wire::UploadRequest& request, const os::Fd& body,
@@ -75,7 +75,7 @@ class Curl {
     static_cast<void>(os::wait(pid_));
   }
 
-  // True when it has said all it will say; waits for k_sign_of_life at most.
+  // Returns true when curl has finished its output; waits for k_sign_of_life at most.
   Result<bool> listen() {
     TRY_ASSIGN(const bool ready, os::wait_ready(output_.get(), true, false, k_sign_of_life));
     if (!ready) return false;
@@ -91,9 +91,9 @@ class Curl {
     const std::string code = line == std::string::npos ? "" : said_.substr(line + 1);
     std::string words = sanitize(trim(said_.substr(0, line)), 300);
     if (!status.success())
-      return make_error(Code::host_unreachable, "curl ends with " + std::to_string(status.code) + ": " + words);
+      return make_error(Code::host_unreachable, "curl exited with " + std::to_string(status.code) + ": " + words);
     if (is_one_of(code, {"200"})) return {};
-    return make_error(Code::refused, "the place answers " + sanitize(code, 10) + " " + words);
+    return make_error(Code::refused, "the remote answered " + sanitize(code, 10) + " " + words);
   }
 
  private:
@@ -102,7 +102,7 @@ class Curl {
   std::string said_;
 };
 
-// Chunks and manifests of the host's checkpoints of one attempt.
+// Provides chunks and manifests of the host's checkpoints of one attempt.
 class Found {
  public:
   Found(HostSnapshots& snapshots, const wire::CheckpointRef& checkpoint)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of uploads: makes a pack again from the host's own checkpoints and puts it where the controller's
-// signed request says, by the host's curl, for the agent speaks no TLS: that would make it twice as large, and a host
-// without curl loses speed only. The request binds the hash of the pack: with another body the place refuses it.
+// Implements the host's side of uploads: rebuilds a pack from the host's own checkpoints and puts it where the
+// controller's signed request says, with the host's curl. The agent does not speak TLS, which would double its size; a
+// host without curl only loses speed. The request binds the hash of the pack: the remote refuses another body.
 #pragma once
 
 #include "agent/snapshots.hpp"
@@ -13,12 +13,12 @@ namespace gridctl::agent {
 
 class Uploads {
  public:
-  // All must outlive it.
+  // All must outlive the object.
   Uploads(wire::Link& link, HostSnapshots& snapshots, const os::Clock& clock)
       : with_{link, clock}, snapshots_(snapshots) {}
 
-  // Serves one request, reading its recipe from the link. An operation that fails is answered with its error; an error
-  // returned from here means that the link is of no more use. A request that is under way ends with its link.
+  // Serves one request, and reads its recipe from the link. An operation that fails is answered with its error; an
+  // error returned from here means that the link is no longer usable. A request in progress ends with its link.
   [[nodiscard]] Result<void> handle(const wire::Frame& frame);
 
  private:

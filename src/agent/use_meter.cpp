@@ -123,7 +123,7 @@ struct UseMeter::Shared : std::enable_shared_from_this<UseMeter::Shared> {
   std::map<Key, Measured> measured GRIDCTL_GUARDED_BY(mutex);
 };
 
-// A rate needs two looks. Ticks that became fewer mean that a child's were lost with it: nothing is told then.
+// A rate needs two looks. Fewer ticks than before mean that a child's were lost with it: then no rate is reported.
 void UseMeter::Shared::look_at_processors(std::map<Key, Lease>& leases, std::map<Key, Measured>& found) {
   const ProcessTable table = ProcessTable::read();
   const BootTime now = clock.boot();

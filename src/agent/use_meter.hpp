@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how much of this host the running attempts of a controller use, while that controller asks. The answer to a
-// poll never waits for it: a thread of its own measures, and what it finds goes with a later answer.
+// poll never waits: a separate thread measures, and its results go with a later answer.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr Duration k_use_every = std::chrono::seconds{10};
 class UseMeter {
  public:
   UseMeter(os::Path home, ControllerId controller, os::Clock& clock);
-  // Adds what was measured since the last answer to the attempts that run, and begins a measurement when one is due.
+  // Adds the measurements since the last answer to the running attempts, and starts a measurement when one is due.
   void add_to(wire::PollReply& reply);
 
  private:
@@ -30,14 +30,14 @@ class UseMeter {
   std::shared_ptr<Shared> shared_;
 };
 
-// One process as /proc/PID/stat tells.
+// Holds one process from /proc/PID/stat.
 struct ProcessTimes {
   int parent = 0;
   std::uint64_t ticks = 0;  // of 1/100 s: its own, and those of children that it has waited for
 };
 [[nodiscard]] std::optional<ProcessTimes> parse_process_times(std::string_view stat);
 
-// All processes from one look at /proc.
+// Holds all processes from one look at /proc.
 class ProcessTable {
  public:
   [[nodiscard]] static ProcessTable read(const os::Path& proc = "/proc");
@@ -46,7 +46,7 @@ class ProcessTable {
     std::uint64_t ticks = 0;
     std::vector<int> pids;
   };
-  // A process and all its descendants.
+  // Returns the sum over a process and all its descendants.
   [[nodiscard]] Sum below(int pid) const;
 
  private:

@@ -17,7 +17,7 @@ void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::Atte
   if (record.phase == k_setup_phase) status.detail = "setup failed";
   else if (!record.first.empty()) status.detail = record.first + " failed first";
   if (record.oom_kills == 0 || record.code == 0) {
-    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job, which went on";
+    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job; the job continued";
     return;
   }
   if (record.signal != 0 || record.code > 0) {
@@ -34,7 +34,7 @@ void judge_end(const Evidence& evidence, wire::AttemptStatus& status) {
   const std::optional<ExitRecord>& record = evidence.record;
   if (record && !(stopped && (record->term_received || evidence.warned))) {
     apply_exit(*record, evidence.memory_limit, status);
-    // Whoever removes a container kills its processes one by one, so that init may still see the job die.
+    // The process that removes a container kills its processes one by one, so init may still see the job die.
     if (status.end == wire::EndReason::signalled && status.signal == SIGKILL &&
         evidence.engine != EngineKind::process) {
       status.end = wire::EndReason::vanished;
@@ -49,7 +49,7 @@ void judge_end(const Evidence& evidence, wire::AttemptStatus& status) {
   }
   status.end = evidence.oom_killed ? wire::EndReason::oom : wire::EndReason::vanished;
   status.detail = evidence.oom_killed ? "out of memory: the job's first process was killed"
-                                      : "its processes are gone and left no exit record: killed from outside";
+                                      : "its processes disappeared without an exit record: killed from outside";
 }
 
 void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStatus& status) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How did an attempt end? Pure: evidence in, status out. A container engine's word is no evidence.
+// Judges how an attempt ended. Pure: evidence in, status out. A container engine's word is not evidence.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace gridctl::agent {
 
 inline constexpr std::string_view k_setup_phase = "setup", k_run_phase = "run";
-// The record that init wrote when the commands had ended (inside the job: hostile, but bounded).
+// Holds the record that init wrote when the commands had ended (inside the job: hostile, but bounded).
 struct ExitRecord {
   std::string phase;  // k_setup_phase or k_run_phase
   int code = -1;      // when it exited
@@ -32,12 +32,12 @@ struct Evidence {
   bool warned = false;             // of its end: what it did since is not its own choice
 };
 
-// Applies an exit record when the job was not stopped by us.
+// Applies an exit record if we did not stop the job.
 void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
-// Fills in end, exit_code, signal and detail. An end that is known already (start failed, another boot) stands.
+// Fills in end, exit_code, signal and detail. A known end (start failed, another boot) stands.
 void judge_end(const Evidence& evidence, wire::AttemptStatus& status);
-// An attempt of another boot that had not ended is over: host_rebooted, or as its exit record says. With one it is told
-// as stopping until a supervisor has taken its last checkpoint: what it made must not be cleaned away before.
+// An attempt of another boot that had not ended is over: host_rebooted, or as its exit record says. With a record, it
+// is reported as stopping until a supervisor has taken its last checkpoint: its results must not be removed before.
 void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStatus& status);
 
 }  // namespace gridctl::agent

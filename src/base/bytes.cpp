@@ -29,10 +29,10 @@ std::string to_hex(ByteView bytes) {
 
 Result<Digest> parse_digest(std::string_view hex) {
   Digest digest;
-  if (hex.size() != 64) return make_error(Code::protocol_violation, "a digest has 64 hexadecimal digits");
+  if (hex.size() != 64) return make_error(Code::protocol_violation, "a digest must have 64 hexadecimal digits");
   for (std::size_t i = 0; i < 32; ++i) {
     const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return make_error(Code::protocol_violation, "a digest has 64 hexadecimal digits");
+    if (high < 0 || low < 0) return make_error(Code::protocol_violation, "a digest must have 64 hexadecimal digits");
     digest.bytes[i] = static_cast<std::byte>(high << 4 | low);
   }
   return digest;

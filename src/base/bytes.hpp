@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte spans, digests and sizes.
+// Defines byte spans, digests and sizes.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using ByteView = std::span<const std::byte>;
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A SHA-256 value: content hash of a chunk, root of a tree.
+// Holds a SHA-256 value: content hash of a chunk, root of a tree.
 struct Digest {
   std::array<std::byte, 32> bytes{};
   auto operator<=>(const Digest&) const = default;
@@ -39,12 +39,13 @@ struct Digest {
 
 [[nodiscard]] std::string to_hex(ByteView bytes);
 [[nodiscard]] inline std::string to_hex(const Digest& digest) { return to_hex(ByteView{digest.bytes}); }
-// Exactly 64 lower-case hexadecimal digits.
+// Accepts exactly 64 lower-case hexadecimal digits.
 [[nodiscard]] Result<Digest> parse_digest(std::string_view hex);
 
-// "512", "16GiB", "40GB", "1.5TB", "64k": bytes. k/M/G/T with or without B are powers of 1000; Ki/Mi/Gi/Ti of 1024.
+// Parses "512", "16GiB", "40GB", "1.5TB", "64k" into bytes. k/M/G/T with or without B are powers of 1000; Ki/Mi/Gi/Ti
+// of 1024.
 [[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
-// "1.5 GiB", "812 KiB", "97 B".
+// Returns text such as "1.5 GiB", "812 KiB", "97 B".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
 }  // namespace gridctl

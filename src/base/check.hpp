@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Always-on check of our own invariants. Never for a peer's bytes: those give Code::protocol_violation.
+// Checks our own invariants, always. Never for a peer's bytes: those give Code::protocol_violation.
 #pragma once
 
 namespace gridctl {

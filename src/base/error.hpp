@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error type of gridctl: what went wrong, where, whether trying again can help, and what to type next.
+// Defines the one error type of gridctl: what went wrong, where, whether trying again can help, and what to type next.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,14 @@ enum class Code : std::uint16_t {
   exists = 23,              // the name is taken
 };
 
-// The party that may usefully try again.
+// Names the party for which another try may help.
 enum class Retry : std::uint8_t { never, same_host_later, other_host, needs_user };
 
-// Stable lower-case name of a code ("host_unreachable"), as in JSON.
+// Returns the stable lower-case name of a code ("host_unreachable"), as in JSON.
 [[nodiscard]] std::string_view code_name(Code code);
 [[nodiscard]] std::string_view retry_name(Retry retry);
 
-// Exit code of the process for an error of this code (contract: 0..9, 124, 130).
+// Returns the exit code of the process for an error of this code (contract: 0..9, 124, 130).
 [[nodiscard]] int exit_code(Code code);
 
 struct [[nodiscard]] Error {
@@ -56,14 +56,14 @@ struct [[nodiscard]] Error {
   // Adds one line of context and returns the error.
   Error&& with_context(std::string line) &&;
   Error&& with_hint(std::string command) &&;
-  // "message (while …; while …)" on one line.
+  // Returns "message (while …; while …)" on one line.
   [[nodiscard]] std::string one_line() const;
 };
 
-// The usual retry class of a code; override by setting Error::retry.
+// Returns the usual retry class of a code; override it by setting Error::retry.
 [[nodiscard]] Retry default_retry(Code code);
 [[nodiscard]] Error make_error(Code code, std::string message, std::string hint = {});
-// "MESSAGE: strerror(ERRNO)"; ENOSPC and EDQUOT become no_space, else Code::io.
+// Returns "MESSAGE: strerror(ERRNO)"; ENOSPC and EDQUOT become no_space, all others Code::io.
 [[nodiscard]] Error errno_error(int err, std::string message);
 
 }  // namespace gridctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf's words for numbers in text.
+// Formats numbers in text with printf's notation.
 #pragma once
 
 #include <array>

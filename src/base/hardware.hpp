@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a host, as its own tools and files tell of them. Unknown values are nullopt or empty, never guessed; why one
-// is unknown stands in the gaps of its owner. Texts come from the host: sanitise before a terminal sees them.
+// Describes the parts of a host, as reported by its own tools and files. Unknown values are nullopt or empty, never
+// guessed; the gaps of their owner say why. Texts come from the host: sanitise before a terminal sees them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Vendor : std::uint8_t { nvidia, amd, intel, other };
 [[nodiscard]] std::string_view vendor_name(Vendor vendor);  // "nvidia"
 [[nodiscard]] Result<Vendor> parse_vendor(std::string_view name);
 
-// Why a host could not tell one of its attributes.
+// Says why a host could not report one of its attributes.
 enum class GapReason : std::uint8_t {
   not_applicable,  // there is no such thing here: links of a single GPU
   not_supported,   // the device or its driver says that it has none
@@ -62,15 +62,15 @@ struct GpuHeat {
   bool operator==(const GpuHeat&) const = default;
 };
 
-// The device's own link to the bus. Idle devices save power at a lower generation; a lower width is a fault or the
-// slot.
+// Describes the device's own link to the bus. Idle devices save power at a lower generation; a lower width is a fault
+// or the slot.
 struct PcieLink {
   std::optional<int> generation, generation_max;
   std::optional<int> width, width_max;  // lanes
   bool operator==(const PcieLink&) const = default;
 };
 
-// A GPU that is cut into parts is listed as its parts, one Gpu each; those with one parent share one chip.
+// A partitioned GPU is listed as its parts, one Gpu each; those with one parent share one chip.
 struct Partition {
   std::optional<bool> enabled;  // MIG mode (NVIDIA), a compute partition other than the whole (AMD)
   std::string profile;          // of this part: "3g.40gb", "CPX"; empty for a whole GPU
@@ -78,7 +78,7 @@ struct Partition {
   bool operator==(const Partition&) const = default;
 };
 
-// The GPU's own ports to other GPUs: NVLink, xGMI or Xe Link.
+// Describes the GPU's own ports to other GPUs: NVLink, xGMI or Xe Link.
 struct FabricPorts {
   std::optional<int> active;
   std::optional<double> bits_per_second;  // of one port, one direction
@@ -111,8 +111,8 @@ struct Gpu {
   bool operator==(const Gpu&) const = default;
 };
 
-// How two GPUs reach each other. The PCIe classes are those of `nvidia-smi topo`: pix one switch, pxb several, phb the
-// host bridge, node several bridges of one NUMA node, sys between NUMA nodes.
+// Says how two GPUs reach each other. The PCIe classes are those of `nvidia-smi topo`: pix one switch, pxb several, phb
+// the host bridge, node several bridges of one NUMA node, sys between NUMA nodes.
 enum class LinkKind : std::uint8_t { unknown, nvlink, xgmi, xelink, pix, pxb, phb, node, sys };
 [[nodiscard]] std::string_view link_kind_name(LinkKind kind);  // "nvlink"
 [[nodiscard]] Result<LinkKind> parse_link_kind(std::string_view name);
@@ -130,7 +130,7 @@ enum class NicKind : std::uint8_t { ethernet, roce, infiniband, other };
 [[nodiscard]] std::string_view nic_kind_name(NicKind kind);
 [[nodiscard]] Result<NicKind> parse_nic_kind(std::string_view name);
 
-// A port of a network card; virtual interfaces are left out.
+// Describes a port of a network card; virtual interfaces are left out.
 struct Nic {
   std::string device;     // RDMA device "mlx5_0", empty where there is none
   std::string interface;  // "ib0", "eth0", empty when the port has none
@@ -148,7 +148,7 @@ enum class DiskKind : std::uint8_t { unknown, nvme, ssd, hdd, network, memory };
 [[nodiscard]] std::string_view disk_kind_name(DiskKind kind);
 [[nodiscard]] Result<DiskKind> parse_disk_kind(std::string_view name);
 
-// A mounted file system that jobs could write to or read from.
+// Describes a mounted file system that jobs could write to or read from.
 struct Disk {
   std::string mount;        // "/"
   std::string file_system;  // "ext4"
@@ -167,7 +167,7 @@ struct NumaNode {
   bool operator==(const NumaNode&) const = default;
 };
 
-// The processors as they are, whatever of them this user may use.
+// Describes the processors, whatever part of them this user may use.
 struct CpuLayout {
   std::optional<int> sockets, cores, threads;
   std::optional<std::uint32_t> max_mhz;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON of the parts of a host, for inventory.cpp.
+// Converts the parts of a host to JSON, for inventory.cpp.
 #pragma once
 
 #include "base/hardware.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strong identifiers: distinct types, never bare strings or integers.
+// Defines strong identifiers: distinct types, never bare strings or integers.
 #pragma once
 
 #include <compare>
@@ -35,15 +35,15 @@ using ControllerId = StringId<struct ControllerIdTag>;
 using OpId = StringId<struct OpIdTag>;
 // Fencing number of a job: each (re)start has a higher one. 0 = never started.
 using Epoch = NumberId<struct EpochTag>;
-// 1, 2, 3… as users see attempts.
+// Users see attempts as 1, 2, 3…
 using AttemptNumber = NumberId<struct AttemptTag>;
 // Position of a checkpoint within its job, growing by one with each commit. 0 = none.
 using CheckpointSeq = NumberId<struct CheckpointSeqTag>;
 
-// "JOB@SEQ" as users type and see it.
+// Returns "JOB@SEQ" as users type and see it.
 [[nodiscard]] std::string checkpoint_name(const JobId& job, CheckpointSeq seq);
 
-// Names of providers and jobs: [a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?; the error names the first bad character.
+// Checks names of providers and jobs: [a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?; the error names the first bad character.
 [[nodiscard]] Result<void> check_name(std::string_view what, std::string_view name);
 
 // Turns any text into a valid name ("Train GPT_2" -> "train-gpt-2"); empty gives "job".

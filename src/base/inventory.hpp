@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inventory of a host, as found by the agent's probe and used by the scheduler. Absent facts are nullopt or empty,
-// never guessed; each absent one has a gap that says why. Texts come from the host: sanitise before a terminal sees
-// them.
+// Describes a host's inventory, as found by the agent's probe and used by the scheduler. Absent facts are nullopt or
+// empty, never guessed; each absent one has a gap that says why. Texts come from the host: sanitise before a terminal
+// sees them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Engine {
   auto operator<=>(const Engine&) const = default;
 };
 
-// The tools with which a container engine hands GPUs to a container.
+// Names the tools with which a container engine gives GPUs to a container.
 struct ContainerGpus {
   std::string toolkit;               // version of the NVIDIA container toolkit
   std::optional<bool> docker;        // docker has a runtime for it
@@ -36,7 +36,7 @@ struct ContainerGpus {
   bool operator==(const ContainerGpus&) const = default;
 };
 
-// Libraries and processors for which programs on the host are built.
+// Describes libraries and processors for which programs on the host are built.
 struct Software {
   std::string libc;          // "glibc 2.36", "musl 1.2.4"
   std::string cuda_toolkit;  // installed, "12.4"; what the driver supports is Inventory::cuda
@@ -46,7 +46,7 @@ struct Software {
   bool operator==(const Software&) const = default;
 };
 
-// Facts for the preflight besides the inventory proper. An empty home_path means that it was not looked at.
+// Holds facts for the preflight besides the inventory. An empty home_path means that it was not checked.
 struct HostFacts {
   std::string user;
   std::uint32_t uid = 0;
@@ -100,21 +100,22 @@ struct Inventory {
   bool operator==(const Inventory&) const = default;
 };
 
-// Names of the attributes that are neither filled nor explained by a gap, "gpus[0].power.cap_watts" for those of GPUs.
-// An attribute is filled when its value is known, be it zero or an empty list that was looked at.
+// Returns the names of attributes that are neither filled nor explained by a gap, "gpus[0].power.cap_watts" for those
+// of GPUs. An attribute is filled if its value is known, even if that is zero or an empty list.
 [[nodiscard]] std::vector<std::string> unexplained(const Inventory& inventory);
-// Gives each of those a gap of that reason, so that nothing stays unexplained.
+// Gives each of those a gap with that reason, so that nothing stays unexplained.
 void explain_rest(Inventory& inventory, GapReason reason, const std::string& detail);
-// Adds a gap unless the attribute has one: the first reason is the nearest to the cause.
+// Adds a gap unless the attribute has one: the first reason is closest to the cause.
 void add_gap(std::vector<Gap>& gaps, std::string attribute, GapReason reason, std::string detail = "");
 [[nodiscard]] const Gap* find_gap(const std::vector<Gap>& gaps, std::string_view attribute);
 
-// Do GPUs reach each other through NVSwitch? No chip has more than 18 NVLinks: more, summed over its peers, are shared.
+// Returns whether GPUs reach each other through NVSwitch. No chip has more than 18 NVLinks: more, summed over its
+// peers, are shared.
 [[nodiscard]] bool has_nvswitch(const Inventory& inventory);
 
-// JSON of fixed shape; unknown values are null. parse ignores unknown keys and takes missing ones as unknown (agents of
-// other versions), and refuses with protocol_violation what no machine has: wrong types, texts above 4 KiB, numbers out
-// of range, more than 256 GPUs, links between GPUs that are not listed.
+// Writes JSON with a fixed shape; unknown values are null. parse ignores unknown keys and takes missing ones as unknown
+// (agents of other versions), and refuses with protocol_violation what no machine has: wrong types, texts above 4 KiB,
+// numbers out of range, more than 256 GPUs, links between GPUs that are not listed.
 [[nodiscard]] std::string to_json(const Inventory& inventory);
 [[nodiscard]] Result<Inventory> parse_inventory(std::string_view json);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which attributes there are, and which of them nobody has explained.
+// Lists the attributes, and finds those without an explanation.
 #include <algorithm>
 #include <array>
 

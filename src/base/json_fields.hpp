@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounded reading of JSON members that strangers wrote. Members of wrong type or out of range throw BadField, absent
+// Reads JSON members from strangers within bounds. Members with a wrong type or out of range throw BadField; absent
 // ones and null are the unknown value. For .cpp files that know nlohmann's json.
 #pragma once
 
@@ -30,7 +30,7 @@ class JsonFields {
   [[nodiscard]] std::optional<double> real(std::string_view name, double min, double max) const;
   [[nodiscard]] bool has(std::string_view name) const;  // present and not null
 
-  // Whole number into any integer type of the caller, bounded by it.
+  // Reads a whole number into any integer type of the caller, within its range.
   template <class Integer>
   [[nodiscard]] std::optional<Integer> small(std::string_view name, std::int64_t max, std::int64_t min = 0) const {
     const auto value = whole(name, min, max);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For text that is shown line by line, such as a program's output.
+// Handles text that is shown line by line, such as a program's output.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace gridctl {
 
-// As sanitize(), but keeps '\n'; '\r' before it is dropped. Only for callers that give each line a place of its own: at
-// the beginning of a line, a host's words would pass for ours.
+// Works like sanitize(), but keeps '\n'; a '\r' before it is dropped. Only for callers that give each line its own
+// place: at the start of a line, a host's words would pass for ours.
 [[nodiscard]] std::string sanitize_lines(std::string_view text, std::size_t line_max = 4096);
 
 }  // namespace gridctl

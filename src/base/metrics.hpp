@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures that a job reports of itself.
+// Holds figures that a job reports about itself.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gridctl {
 
-// "eval_loss" -> 0.31. Finite.
+// Maps "eval_loss" -> 0.31. Finite.
 using Metrics = std::map<std::string, double>;
 inline constexpr std::size_t k_metrics_max = 64;  // names that are kept of one job
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of an enumeration, in its order.
+// Maps an enumeration to its words, in its order.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace gridctl {
 
-// For an enumeration that counts from 0 to `last`.
+// Works for an enumeration that counts from 0 to `last`.
 template <class Enum, Enum last>
 class Names {
  public:
@@ -26,7 +26,7 @@ class Names {
       if (words_[i] == word) return static_cast<Enum>(i);
     return std::nullopt;
   }
-  // "nvidia, amd, intel"
+  // Returns text such as "nvidia, amd, intel".
   [[nodiscard]] std::string choices() const {
     std::string text;
     for (const std::string_view word : words_) text += (text.empty() ? "" : ", ") + std::string(word);

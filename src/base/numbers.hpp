@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that stand in text, as std::from_chars reads them.
+// Parses numbers in text, as std::from_chars reads them.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace gridctl {
 
-// The number that the text begins with, which is taken off it; none, when there is none or it does not fit.
+// Parses the number at the start of the text and removes it from the text; none if there is none or it does not fit.
 template <class Number>
 [[nodiscard]] std::optional<Number> take_number(std::string_view& text) {
   Number number{};
@@ -18,12 +18,12 @@ template <class Number>
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
-// Whatever follows it.
+// Ignores what follows it.
 template <class Number>
 [[nodiscard]] std::optional<Number> leading_number(std::string_view text) {
   return take_number<Number>(text);
 }
-// Parses a text that is nothing but a number.
+// Parses a text that is only a number.
 template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
   const std::optional<Number> number = take_number<Number>(text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the owner of a lent machine asks for its use, and what some use comes to: whole millionths of a US dollar.
+// Describes what the owner of a lent machine asks for its use, and computes the charge: whole millionths of a US
+// dollar.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +30,16 @@ struct MeteredUse {
   bool operator==(const MeteredUse&) const = default;
 };
 
-// REQUIRES: each number within its limit above. Parts of a millionth are left off.
+// REQUIRES: each number within its limit above. Fractions of a millionth are dropped.
 [[nodiscard]] std::int64_t charge(const Rates& rates, const MeteredUse& use);
 // Returns the price of an hour of a whole machine, without traffic.
 [[nodiscard]] std::int64_t hourly(const Rates& rates, std::uint64_t gpus, std::uint64_t cpus);
 
-// Reads "gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02", each of them or some, or "free". Errors: usage.
+// Reads "gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02", all of them or some, or "free". Errors: usage.
 [[nodiscard]] Result<Rates> parse_rates(std::string_view text);
-// "gpu=0.25,cpu=0.01", or "free".
+// Returns text such as "gpu=0.25,cpu=0.01", or "free".
 [[nodiscard]] std::string rates_text(const Rates& rates);
-// "1.25", "0.000125"; two digits behind the point at least.
+// Returns text such as "1.25", "0.000125"; at least two digits after the point.
 [[nodiscard]] std::string usd_text(std::int64_t micro);
 
 }  // namespace gridctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates and metered use in records of several rooms.
+// Stores rates and metered use in records of several rooms.
 #pragma once
 
 #include "base/rates.hpp"

@@ -46,7 +46,7 @@ bool matches(std::string_view id, std::size_t bytes_max, std::string_view first,
          id.find_first_not_of(rest) == std::string_view::npos;
 }
 
-// Whether it stands in JSON as it is.
+// Returns whether the text can appear in JSON without escapes.
 bool needs_no_escape(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
 }
@@ -54,7 +54,7 @@ bool needs_no_escape(std::string_view text) {
 constexpr std::size_t k_spare_max = 1024;           // values
 thread_local std::vector<record::Value> t_spare{};  // memory for the next document
 
-// Takes what the parser finds (a handler of RapidJSON). A later member of the same name is the one that is found.
+// Builds values from the parser's events (a handler of RapidJSON). A later member with the same name wins.
 class Builder {
  public:
   Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max), values_(std::exchange(t_spare, {})) {
@@ -68,7 +68,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
   bool Null() { return add(Kind::null); }
   bool Bool(bool value) { return add(Kind::boolean, value ? 1 : 0); }
-  // As text: the parser's own arithmetic overflows on numbers that a host may have made for it.
+  // Numbers are kept as text: the parser's own arithmetic overflows on numbers that a host may have crafted.
   bool RawNumber(const char* text, unsigned size, bool) {
     const std::string_view number(text, size);
     if (number.find_first_of(".eE") == std::string_view::npos) {
@@ -223,7 +223,7 @@ bool ascends(const record::Value& object) {
 
 RecordReader::RecordReader(const record::Value& object, std::string_view what, const ReadRules& rules)
     : object_(&object), ascends_(ascends(object)), next_(object.first()), what_(what), rules_(&rules) {
-  if (object.kind != Kind::object) fail("is no object");
+  if (object.kind != Kind::object) fail("is not an object");
 }
 
 RecordReader::RecordReader(const record::Value& object, std::string_view key, const RecordReader& outer)
@@ -233,7 +233,7 @@ RecordReader::RecordReader(const record::Value& object, std::string_view key, co
       what_(key),
       outer_(&outer),
       rules_(outer.rules_) {
-  if (object.kind != Kind::object) fail("is no object");
+  if (object.kind != Kind::object) fail("is not an object");
 }
 
 std::string RecordReader::where() const {
@@ -279,7 +279,7 @@ const record::Value* RecordReader::required(const char* key) const {
 
 void RecordReader::each(const record::Value& list, const char* key, std::size_t count_max,
                         const std::function<void(const record::Value&)>& take) const {
-  if (list.kind != Kind::list) refuse(key, "is no list");
+  if (list.kind != Kind::list) refuse(key, "is not a list");
   if (list.count > count_max) fail("has more than " + std::to_string(count_max) + " '" + key + "'");
   const record::Value* one = list.first();
   for (std::uint32_t i = 0; i < list.count; ++i, one = one->next()) take(*one);
@@ -287,7 +287,7 @@ void RecordReader::each(const record::Value& list, const char* key, std::size_t 
 
 void RecordReader::each_named(const record::Value& object, const char* key, std::size_t count_max,
                               const std::function<void(const std::string&, const record::Value&)>& take) const {
-  if (object.kind != Kind::object) refuse(key, "is no object");
+  if (object.kind != Kind::object) refuse(key, "is not an object");
   if (object.count > count_max) fail(std::string("has too many '") + key + "'");
   const record::Value* one = object.first();
   for (std::uint32_t i = 0; i < object.count; ++i, one = one->next()) {
@@ -304,7 +304,7 @@ void RecordReader::take(const record::Value& in, const char* key, bool& value) c
 }
 
 void RecordReader::take(const record::Value& in, const char* key, std::uint64_t& value, std::uint64_t max) const {
-  if (in.kind != Kind::unsigned_integer || in.unsigned_integer > max) refuse(key, "is no number within its limits");
+  if (in.kind != Kind::unsigned_integer || in.unsigned_integer > max) refuse(key, "is not a number within its limits");
   value = in.unsigned_integer;
 }
 
@@ -313,18 +313,18 @@ void RecordReader::take(const record::Value& in, const char* key, std::int64_t& 
   const bool fits = in.kind == Kind::unsigned_integer ? in.unsigned_integer <= static_cast<std::uint64_t>(INT64_MAX)
                                                       : in.kind == Kind::integer;
   const auto number = in.kind == Kind::integer ? in.integer : static_cast<std::int64_t>(in.unsigned_integer);
-  if (!fits || number < min || number > max) refuse(key, "is no number within its limits");
+  if (!fits || number < min || number > max) refuse(key, "is not a number within its limits");
   value = number;
 }
 
 void RecordReader::take(const record::Value& in, const char* key, double& value, double min, double max) const {
   const double number = in.is_number() ? in.real : NAN;
-  if (!std::isfinite(number) || number < min || number > max) refuse(key, "is no number within its limits");
+  if (!std::isfinite(number) || number < min || number > max) refuse(key, "is not a number within its limits");
   value = number;
 }
 
 void RecordReader::take(const record::Value& in, const char* key, std::string& value, std::size_t bytes_max) const {
-  if (in.kind != Kind::text) refuse(key, "is no text");
+  if (in.kind != Kind::text) refuse(key, "is not a text");
   if (in.text.size() > bytes_max) refuse(key, "is too long");
   if (rules_->foreign && !rules_->any_text && in.text.find('\0') != std::string::npos)
     fail(std::string("has a '") + key + "' with a NUL character");
@@ -333,7 +333,7 @@ void RecordReader::take(const record::Value& in, const char* key, std::string& v
 
 void RecordReader::take(const record::Value& in, const char* key, Digest& value) const {
   const Result<Digest> digest = parse_digest(in.text);
-  if (!digest) refuse(key, "is no digest");
+  if (!digest) refuse(key, "is not a digest");
   value = *digest;
 }
 
@@ -346,7 +346,7 @@ void RecordReader::take(const record::Value& in, const char* key, Duration& valu
 
 void RecordReader::check_id(const char* key, const std::string& id, bool operation) const {
   if (operation ? !matches(id, 128, k_op_first, k_op_rest) : !matches(id, 64, k_id_first, k_id_rest))
-    refuse(key, operation ? "is no operation id" : "is no id");
+    refuse(key, operation ? "is not an operation id" : "is not an id");
 }
 
 std::string write_object(const std::function<void(RecordWriter&)>& write) {

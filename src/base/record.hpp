@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a struct is written as JSON and read back, said once. For each struct that travels or is stored there is
+// Defines once how a struct is written as JSON and read back. For each struct that travels or is stored there is
 //
 //   template <class R>
 //   void fields(R& r, Of<R, StopRequest>& m) {
@@ -39,7 +39,7 @@ struct BadRecord : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The rules of a reader.
+// Holds the rules of a reader.
 struct ReadRules {
   bool absent_is_unknown = false;    // what is absent or null keeps its default; else it must be there
   bool foreign = true;               // a stranger wrote it: ids fit file names, durations and numbers without limits
@@ -82,7 +82,7 @@ struct IsStringId<StringId<Tag>> : std::true_type {};
 [[nodiscard]] std::int64_t in_unit(Duration duration, std::string_view key);  // counted in the unit of the key
 [[nodiscard]] Duration of_unit(std::int64_t count, std::string_view key);
 
-// One value of a document that was read. Its members or elements follow it in one array, each before its own.
+// Represents one value of a parsed document. Its members or elements follow it in one array, each before its own.
 struct Value {
   enum class Kind : std::uint8_t { null, boolean, integer, unsigned_integer, real, text, list, object };
   Kind kind = Kind::null;
@@ -108,7 +108,7 @@ class RecordWriter {
   template <class T>
   using Member = const T;
 
-  // Begins an object at the end of `out`; the destructor ends it, with its members by name.
+  // Begins an object at the end of `out`; the destructor ends it, with its members sorted by name.
   explicit RecordWriter(std::string& out) : out_(out) {
     out_ += '{';
     members_.reserve(k_members_usual);
@@ -123,27 +123,27 @@ class RecordWriter {
     write(key, value);
     return *this;
   }
-  // Must be there, whatever the rules.
+  // The member is required, whatever the rules.
   template <class T, class... Limits>
   RecordWriter& must(const char* key, const T& value, const Limits&...) {
     return (*this)(key, value);
   }
-  // Newer than the first version of the format: written always, read where it is there.
+  // The member is newer than the first version of the format: always written, read if present.
   template <class T, class... Limits>
   RecordWriter& added(const char* key, const T& value, const Limits&...) {
     return (*this)(key, value);
   }
-  // Left out while it equals `absent`.
+  // The member is omitted while it equals `absent`.
   template <class T, class... Limits>
   RecordWriter& unless(const char* key, const T& value, const std::type_identity_t<T>& absent, const Limits&...) {
     return value == absent ? *this : (*this)(key, value);
   }
-  // Left out while it has no value.
+  // The member is omitted while it has no value.
   template <class T, class... Limits>
   RecordWriter& maybe(const char* key, const std::optional<T>& value, const Limits&...) {
     return value ? (*this)(key, *value) : *this;
   }
-  // null while it has no value.
+  // The member is null while it has no value.
   template <class T, class... Limits>
   RecordWriter& null_or(const char* key, const std::optional<T>& value, const Limits&...) {
     if (value) return (*this)(key, *value);
@@ -152,26 +152,26 @@ class RecordWriter {
     return *this;
   }
   RecordWriter& id(const char* key, const std::string& value) { return (*this)(key, value); }
-  // An enumeration by its names. `parse` gives a Result; see `scan`.
+  // Writes an enumeration by its names. `parse` returns a Result; see `scan`.
   template <class E, class Name, class... Parse>
   RecordWriter& word(const char* key, const E& value, Name name, const Parse&...) {
     return (*this)(key, std::string(name(value)));
   }
-  // Reads a word; a word that is not known, or none, means `otherwise`.
+  // Reads a word; an unknown word, or none, means `otherwise`.
   template <class E, class Name, class Parse>
   RecordWriter& word_or(const char* key, const E& value, Name name, const Parse&, const std::type_identity_t<E>&) {
     return word(key, value, name);
   }
-  // A map as a list of {"name","value"}: names from the other side never become keys.
+  // Stores a map as a list of {"name","value"}: names from the other side never become keys.
   template <class Pairs, class... Limits>
   RecordWriter& pairs(const char* key, const Pairs& pairs, const Limits&...) {
     begin(key);
     list(pairs, [&](const auto& pair) { RecordWriter{out_}("name", pair.first)("value", pair.second); });
     return *this;
   }
-  // An instant as RFC 3339 says it; a WallTime is else milliseconds.
+  // Stores an instant in RFC 3339; otherwise, a WallTime is in milliseconds.
   RecordWriter& stamp(const char* key, const WallTime& time) { return (*this)(key, format_rfc3339(time)); }
-  // Members of an object that is no struct of its own: `inner` is called with its writer or reader.
+  // Handles members of an object without its own struct: `inner` is called with its writer or reader.
   template <class Inner>
   RecordWriter& object(const char* key, Inner inner) {
     begin(key);
@@ -179,7 +179,7 @@ class RecordWriter {
     inner(writer);
     return *this;
   }
-  // `number` alone where the rest of `value` says nothing more.
+  // Writes `number` alone if the rest of `value` adds nothing.
   template <class N, class T>
   RecordWriter& short_or(const char* key, const N& number, const T& value, bool is_short) {
     return is_short ? (*this)(key, number) : (*this)(key, value);
@@ -276,7 +276,7 @@ class RecordReader {
   RecordReader& null_or(const char* key, std::optional<T>& value, const Limits&... limits) {
     return maybe(key, value, limits...);
   }
-  // A text that must fit a file name.
+  // Reads a text that must be valid as a file name.
   RecordReader& id(const char* key, std::string& value) {
     (*this)(key, value);
     check_id(key, value, false);
@@ -328,7 +328,7 @@ class RecordReader {
   RecordReader& short_or(const char* key, N& number, T& value, bool) {
     return is_number(key) ? (*this)(key, number) : (*this)(key, value);
   }
-  // From here on, and within members, the word `word` stands for an absent `key`. It outlives this.
+  // From here on, including inside members, the word `word` stands for an absent `key`. It outlives this.
   RecordReader& assume(const char* key, std::string_view word) {
     assumed_key_ = key;
     assumed_word_ = word;
@@ -434,7 +434,7 @@ class RecordReader {
   std::string_view assumed_key_, assumed_word_;
 };
 
-// The parse function of an enumeration without gaps that has a name for each value up to `last`.
+// Returns the parse function of an enumeration without gaps that has a name for each value up to `last`.
 template <class E, class Name>
 [[nodiscard]] auto scan(Name name, E last) {
   return [name, last](std::string_view text) -> Result<E> {
@@ -444,9 +444,9 @@ template <class E, class Name>
   };
 }
 
-// One line of JSON; bytes that are no UTF-8 become U+FFFD.
+// Writes one line of JSON; invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string write_object(const std::function<void(RecordWriter&)>& write);
-// Parses one object and hands it over. Errors have `code` and say what was wrong with `what`, on one line.
+// Parses one object and passes it on. Errors have `code` and say what was wrong with `what`, on one line.
 [[nodiscard]] Result<void> read_object(std::string_view text, std::string_view what, const ReadRules& rules, Code code,
                                        const std::function<void(RecordReader&)>& read);
 
@@ -462,7 +462,7 @@ template <class T>
   return value;
 }
 
-// Declares a struct whose `fields` stand in one .cpp file and are used in others: in that file, and in a header.
+// Declares a struct whose `fields` are in one .cpp file and used in others: in that file, and in a header.
 #define GRIDCTL_FIELDS(type)                        \
   template void fields(RecordWriter&, const type&); \
   template void fields(RecordReader&, type&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value or an Error. Member names follow std::expected, so that a later move to it is mechanical.
+// Defines Result<T>: a value or an Error. Member names follow std::expected, so that a later move to it is mechanical.
 #pragma once
 
 #include <optional>
@@ -59,7 +59,7 @@ class [[nodiscard]] Result {
     return std::get<1>(std::move(data_));
   }
 
-  // Adds a line of context when this is an error.
+  // Adds a line of context if this is an error.
   Result&& context(std::string line) && {
     if (!has_value()) std::get<1>(data_).context.push_back(std::move(line));
     return std::move(*this);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that its copies share until one of them is changed: a placement asks about every host many times, and an
-// inventory is some kilobytes of small strings. Copies may be in several threads, each edited by its own.
+// Holds a value that its copies share until one of them is changed: a placement asks about every host many times, and
+// an inventory is some kilobytes of small strings. Copies may be in several threads, each edited by its own.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class Shared {
   const T* operator->() const { return value_.get(); }
   operator const T&() const { return *value_; }  // NOLINT: see above
 
-  // To change this one, not its copies. The reference holds until another copy is made of it and it is edited again.
+  // Changes this copy only. The reference is valid until another copy is made of it and it is edited again.
   T& edit() {
     if (value_.use_count() > 1) value_ = std::make_shared<T>(*value_);
     return *value_;

@@ -56,7 +56,7 @@ std::string lower(std::string_view text) {
 }
 
 namespace {
-// Two neighbouring letters that changed places are one slip.
+// Two neighbouring letters that changed places count as one error.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -73,14 +73,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// How often each letter occurs; upper and lower case, and some signs, count as one.
+// Counts how often each letter occurs; upper and lower case, and some signs, count as one.
 using Letters = std::array<signed char, 32>;
 void count(Letters& letters, std::string_view text, int step) {
   for (const char c : text) letters[static_cast<unsigned char>(c) % letters.size()] += static_cast<signed char>(step);
 }
 
-// No two texts with these letters are nearer by edit distance (the bag distance of Bartolini, Ciaccia and Patella,
-// "String Matching with Metric Trees Using an Approximate Distance", SPIRE 2002): it costs far less to know.
+// No two texts with these letters are closer by edit distance (the bag distance of Bartolini, Ciaccia and Patella,
+// "String Matching with Metric Trees Using an Approximate Distance", SPIRE 2002): it is far cheaper to compute.
 std::size_t least_distance(Letters letters, std::string_view other) {
   count(letters, other, -1);
   int more = 0, less = 0;
@@ -154,7 +154,7 @@ bool is_plain(std::string_view text) {
   for (; text.size() >= 8; text.remove_prefix(8)) {
     std::uint64_t eight = 0;
     std::memcpy(&eight, text.data(), 8);
-    // The top bit of a byte is set when it is above 0x7F, below 0x20, or 0x7F.
+    // The top bit of a byte is set if it is above 0x7F, below 0x20, or 0x7F.
     if (((eight | (eight - 0x20 * k_each) | (eight + k_each)) & 0x80 * k_each) != 0) return false;
   }
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pure text functions that more than one room needs.
+// Holds pure text functions that more than one room needs.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gridctl {
 
-// For words that other programs write; our own are enumerations, or constants.
+// Compares words that other programs write; our own are enumerations, or constants.
 [[nodiscard]] constexpr bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   for (const std::string_view one : words)
     if (one == word) return true;
@@ -25,17 +25,19 @@ namespace gridctl {
 [[nodiscard]] constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 [[nodiscard]] bool all_digits(std::string_view text);  // false for an empty text
 
-// The known word nearest to `word` by edit distance, or empty when none is near enough to be meant (distance <= 1/3).
+// Returns the known word nearest to `word` by edit distance, or empty if none is near enough to be meant (distance <=
+// 1/3).
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> known);
 
-// Printable ASCII only: one byte is one column, and nothing needs to be made safe.
+// Returns true for printable ASCII only: one byte is one column, and nothing needs to be made safe.
 [[nodiscard]] bool is_plain(std::string_view text);
 
-// Makes foreign text safe for a terminal, as one line: line breaks become " | ", control characters caret notation (^[),
-// C1, bidirectional and invisible ones <U+XXXX>, invalid UTF-8 \xNN; '\t' stays. Cut at `line_max` bytes. Every byte of
-// a host that reaches a terminal goes through here, or through sanitize_lines() (lines.hpp) where lines are meant.
+// Makes foreign text safe for a terminal, as one line: line breaks become " | ", control characters caret notation
+// (^[), C1, bidirectional and invisible ones <U+XXXX>, invalid UTF-8 \xNN; '\t' stays. Cut at `line_max` bytes. Every
+// byte from a host that reaches a terminal passes through here, or through sanitize_lines() (lines.hpp) if lines are
+// intended.
 [[nodiscard]] std::string sanitize(std::string_view text, std::size_t line_max = 4096);
-// A path of a host as a message names it: safe, cut at 200 bytes, in quotes.
+// Formats a host's path for a message: safe, cut at 200 bytes, in quotes.
 [[nodiscard]] std::string quoted_path(std::string_view path);
 
 // Escapes in complete JSON of valid UTF-8: DEL, C1, bidirectional and invisible characters become \uXXXX.

@@ -33,7 +33,7 @@ bool digits(std::string_view text, std::size_t at, std::size_t count, int& out) 
   return true;
 }
 
-// "Z", "+02:00", "-05:30": how far ahead of UTC.
+// Parses "Z", "+02:00", "-05:30": the offset from UTC.
 std::optional<minutes> zone_of(std::string_view text) {
   int h = 0, m = 0;
   if (text == "Z") return minutes{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instants and durations. Decisions use BootTime (goes on while the machine sleeps); WallTime is for display and
-// stored stamps only.
+// Defines instants and durations. Decisions use BootTime (continues while the machine sleeps); WallTime is for display
+// and stored stamps only.
 #pragma once
 
 #include <chrono>
@@ -35,9 +35,9 @@ struct WallTime {
 // Fractions of a second are absent or have three digits; 'Z' or an offset such as "+02:00".
 [[nodiscard]] Result<WallTime> parse_rfc3339(std::string_view text);
 
-// "90", "90s", "15m", "1h30m", "2d", "500ms"; a bare number is seconds. At most 10 years.
+// Parses "90", "90s", "15m", "1h30m", "2d", "500ms"; a bare number is seconds. At most 10 years.
 [[nodiscard]] Result<Duration> parse_duration(std::string_view text);
-// Shortest form people read: "45 s" -> "45s", "1h 5m" -> "1h5m", "320ms".
+// Returns the shortest form that people read: "45 s" -> "45s", "1h 5m" -> "1h5m", "320ms".
 [[nodiscard]] std::string format_duration(Duration duration);
 [[nodiscard]] inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 

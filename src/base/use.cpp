@@ -11,7 +11,7 @@ constexpr double k_busy_cpus_max = 1 << 20;
 constexpr int k_percent_max = 100, k_hottest = 999;
 }  // namespace
 
-// Members stand by their names: they are part of the heartbeat's replies.
+// Members are sorted by name, because they are part of the heartbeat's replies.
 template <class R>
 void fields(R& r, Of<R, GpuUse>& m) {
   r.maybe("memory_bytes", m.memory_bytes).maybe("memory_total", m.memory_total);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a host a running attempt uses, as the host measured it. Figures for people: no decision may rest on one
-// alone, because a host that does not measure it, or an earlier agent, leaves it out.
+// Says how much of a host a running attempt uses, as the host measured it. Figures for people: no decision may depend
+// on one alone, because a host that does not measure it, or an earlier agent, omits it.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
-// The mean of the GPUs that told; nullopt: none did.
+// Returns the mean of the GPUs that reported; nullopt: none did.
 [[nodiscard]] std::optional<int> gpu_percent(const Use& use);
 
 }  // namespace gridctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Use is written as JSON and read back: as part of a status on the wire, and in the controller's state directory.
+// Writes Use as JSON and reads it back: as part of a status on the wire, and in the controller's state directory.
 #pragma once
 
 #include "base/record.hpp"

@@ -12,7 +12,7 @@ std::string stem_of(std::string_view word) {
   return std::string(word.substr(0, word.find_last_of('.')));
 }
 
-// "python -u train.py" is called train: what an interpreter runs says more than the interpreter.
+// "python -u train.py" gets the name train: an interpreter's script says more than the interpreter.
 std::string name_of(const std::vector<std::string>& argv) {
   static constexpr std::string_view k_runners[] = {"python", "python3", "bash", "sh", "torchrun", "env", "nohup"};
   std::string name = stem_of(argv[0]);
@@ -28,7 +28,7 @@ Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const 
   if (argv.empty() || trim(argv[0]).empty())
     return make_error(Code::usage, "no command was given after '--'", "gridctl job submit -- python train.py");
   for (const std::string& word : argv)
-    if (word.find('\0') != std::string::npos) return make_error(Code::usage, "the command holds a NUL character");
+    if (word.find('\0') != std::string::npos) return make_error(Code::usage, "the command contains a NUL character");
   SourceFile source{"command line", {}};
   const Node empty{Node::Kind::map, "", {}, {}, {}};
   ParsedJob job;

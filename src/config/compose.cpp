@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A docker-compose file with one service as the job file that means the same. Each key is served, ignored with a
+// Reads a docker-compose file with one service as the equivalent job file. Each key is supported, ignored with a
 // warning that says why, or refused with what to write instead.
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace gridctl::config {
 
 namespace {
-// Programs that well-known images begin with: an image's own entrypoint is not run.
+// Lists the programs of well-known images: an image's own entrypoint is not run.
 struct Entry {
   std::string_view image, program;
 };
@@ -28,28 +28,28 @@ struct Word {
 constexpr Word k_meaningless[] = {{"restart", "a replica that ends is always started again"},
                                   {"container_name", "gridctl names containers itself"},
                                   {"hostname", "gridctl names containers itself"},
-                                  {"init", "gridctl has an init of its own"},
+                                  {"init", "gridctl has its own init"},
                                   {"tty", "a replica has no terminal"},
                                   {"stdin_open", "a replica has no terminal"},
                                   {"logging", "gridctl keeps the output: gridctl service logs"},
-                                  {"labels", "labels of compose mean nothing here"},
-                                  {"networks", "a replica reaches the network by its host"},
-                                  {"pull_policy", "an image is pulled where it is missing"},
+                                  {"labels", "gridctl does not use compose labels"},
+                                  {"networks", "a replica uses its host's network"},
+                                  {"pull_policy", "hosts pull an image that they do not have"},
                                   {"platform", "a host's own platform is used"},
                                   {"stop_grace_period", "see service.drain"},
-                                  {"stop_signal", "a replica is stopped by SIGTERM"},
+                                  {"stop_signal", "SIGTERM stops a replica"},
                                   {"ipc", "/dev/shm has at least 1 GiB"},
                                   {"shm_size", "/dev/shm has at least 1 GiB"},
-                                  {"ulimits", "the limits are those of the host"},
-                                  {"runtime", "GPUs are asked for with gpus or deploy.resources.reservations.devices"},
+                                  {"ulimits", "the host's limits apply"},
+                                  {"runtime", "request GPUs with gpus or deploy.resources.reservations.devices"},
                                   {"expose", "the service has one port"},
-                                  {"profiles", "the one service is always meant"}};
+                                  {"profiles", "the file's only service is always used"}};
 constexpr Word k_refused[] = {
     {"build", "is not supported: build the image, and name it with 'image: NAME'"},
     {"env_file", "is not supported: write its variables under 'environment'"},
     {"depends_on",
-     "is not supported: one file describes one service; write a file for each, and give the other's address"},
-    {"network_mode", "is not supported: leave it out; the port is reached on 127.0.0.1 of the host"},
+     "is not supported: a file describes one service; write a file for each, and give the address of the other"},
+    {"network_mode", "is not supported: omit it; the port is reached at 127.0.0.1 on the host"},
     {"privileged", "is not supported: containers get no privileges"},
     {"cap_add", "is not supported: containers get no privileges"},
     {"security_opt", "is not supported: containers get no privileges"},
@@ -76,7 +76,7 @@ void add(Node& map, std::string key, Node value) {
   map.items.push_back(std::move(value));
 }
 
-// Words of a list are quoted for the shell; a text is the shell's own.
+// Quotes the words of a list for the shell; a text is left to the shell.
 std::string command_of(const Node& node) {
   if (node.kind != Node::Kind::list) return std::string(trim(node.text));
   std::vector<std::string> words;
@@ -84,7 +84,7 @@ std::string command_of(const Node& node) {
   return join(words, " ");
 }
 
-// "8000:8000", "127.0.0.1:80:8000/tcp", "8000": the port within.
+// Returns the inner port of "8000:8000", "127.0.0.1:80:8000/tcp" or "8000".
 std::optional<int> inner_port(const Node& node) {
   std::string text =
       node.kind == Node::Kind::map && node.find("target") != nullptr ? node.find("target")->text : node.text;
@@ -94,7 +94,7 @@ std::optional<int> inner_port(const Node& node) {
   return port && *port > 0 && *port < 65536 ? port : std::nullopt;
 }
 
-// The path of a URL of this machine in the command of a health check; empty: there is none.
+// Returns the path of a local URL in the command of a health check; empty: there is none.
 std::string health_path(std::string_view command) {
   for (const std::string_view host : {"://localhost", "://127.0.0.1", "://0.0.0.0"}) {
     const std::size_t at = command.find(host);
@@ -107,7 +107,8 @@ std::string health_path(std::string_view command) {
   return "";
 }
 
-// The shell text of a health check: ["CMD", "redis-cli", "ping"], ["CMD-SHELL", "test -e ready"], or text; empty: none.
+// Returns the shell text of a health check: ["CMD", "redis-cli", "ping"], ["CMD-SHELL", "test -e ready"], or text;
+// empty: none.
 std::string check_command(const Node& test) {
   if (test.kind != Node::Kind::list) return command_of(test);
   if (test.items.empty() || test.items[0].text == "NONE") return "";
@@ -125,13 +126,13 @@ class Compose {
   Result<Node> job() {
     TRY_ASSIGN(const Fields file,
                Fields::open(source_, root_, "", {"version", "name", "services", "volumes", "networks"}));
-    file.ignore("version", "compose does not use it any more");
+    file.ignore("version", "compose no longer uses it");
     for (const char* key : {"volumes", "networks"})
       file.ignore(key, "replicas run on several hosts, which share neither volumes nor networks");
     const Node& services = *root_.find("services");
     if (services.kind != Node::Kind::map || services.items.size() != 1)
       return file.error("services", "expected one service, got " + std::to_string(services.items.size()) +
-                                        ": write a file for each, and submit those that answer requests");
+                                        ": write a file for each, and submit the ones that answer requests");
     const std::string name = services.keys[0].text;
     if (root_.find("name") != nullptr) add(job_, "name", *root_.find("name"));
     else add(job_, "name", scalar(lower(name), services.keys[0].at));
@@ -180,9 +181,9 @@ class Compose {
         if (name == known.image || name.substr(0, name.find_last_of(":@")) == known.image) program = known.program;
     if (program.empty() && command == nullptr)
       return fields.error("image",
-                          "an image's own entrypoint is not run: write its program with 'entrypoint' or 'command'");
+                          "gridctl does not run an image's own entrypoint: write its program with 'entrypoint' or 'command'");
     if (program.empty())
-      source_.warn(command->at, "'command' is taken as the whole command: an image's own entrypoint is not run");
+      source_.warn(command->at, "'command' is used as the complete command: gridctl does not run an image's own entrypoint");
     std::string run =
         program + (program.empty() || command == nullptr ? "" : " ") + (command == nullptr ? "" : command_of(*command));
     if (program == "ollama" && command == nullptr) run = "ollama serve";
@@ -193,8 +194,8 @@ class Compose {
     return {};
   }
 
-  // `${NAME}` and `${NAME:-DEFAULT}` by this machine's environment, as compose has it. What is not set there stays: the
-  // replica's shell may know it.
+  // Expands `${NAME}` and `${NAME:-DEFAULT}` from this machine's environment, as compose does. Names that are not set
+  // here stay: the replica's shell may know them.
   [[nodiscard]] std::string filled(std::string_view text) const {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -218,7 +219,7 @@ class Compose {
     return out;
   }
 
-  // A value that is one variable of this machine's environment is a secret: most are tokens.
+  // A value that is exactly one variable of this machine's environment is treated as a secret: most are tokens.
   void read_variable(const std::string& name, const std::string& value, bool has_value, Position at, Node& envs,
                      Node& secrets) {
     const bool is_reference = value.starts_with("${") && value.ends_with("}") && value.find(":-") == std::string::npos;
@@ -313,7 +314,7 @@ class Compose {
     return {};
   }
 
-  // Compose says 16G or 16gb for GiB.
+  // Compose writes 16G or 16gb for GiB.
   static std::string with_unit(std::string_view key, const std::string& text) {
     if (key != std::string_view("memory")) return text;
     const std::string number = text.substr(0, text.find_first_not_of("0123456789."));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A submit file of HTCondor as the job file that means the same: its `queue` makes a bag. Each command is served, ignored
-// with a warning that says why, or refused with what to write instead. Any other name is a macro, as condor has it.
+// Reads an HTCondor submit file as the equivalent job file: its `queue` makes a bag. Each command is supported, ignored
+// with a warning that says why, or refused with what to write instead. Any other name is a macro, as in condor.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -20,22 +20,22 @@ constexpr CondorWord k_condor_ignored[] = {
     {"output", "gridctl keeps the output: gridctl job logs --task N"},
     {"error", "gridctl keeps the output: gridctl job logs --task N"},
     {"log", "see gridctl job events"},
-    {"should_transfer_files", "the directory of the submit file is sent, and what transfer_output_files names comes back"},
-    {"when_to_transfer_output", "files come back when a task ends"},
-    {"transfer_input_files", "the directory of the submit file is sent as a whole"},
-    {"transfer_executable", "the directory of the submit file is sent as a whole"},
-    {"notification", "nobody is written to"},
-    {"notify_user", "nobody is written to"},
+    {"should_transfer_files", "gridctl sends the directory of the submit file, and fetches what transfer_output_files names"},
+    {"when_to_transfer_output", "gridctl fetches files when a task ends"},
+    {"transfer_input_files", "gridctl sends the complete directory of the submit file"},
+    {"transfer_executable", "gridctl sends the complete directory of the submit file"},
+    {"notification", "gridctl sends no mail for tasks"},
+    {"notify_user", "gridctl sends no mail for tasks"},
     {"rank", "gridctl chooses hosts by the cost of the whole job"},
     {"priority", "tasks of a bag are equal; see priority in gridctl-job(5)"},
-    {"batch_name", "the job has the name of the file"},
-    {"jobbatchname", "the job has the name of the file"},
-    {"stream_output", "output comes while a task runs"},
-    {"stream_error", "output comes while a task runs"},
+    {"batch_name", "gridctl names the job after the file"},
+    {"jobbatchname", "gridctl names the job after the file"},
+    {"stream_output", "gridctl fetches output while a task runs"},
+    {"stream_error", "gridctl fetches output while a task runs"},
     {"accounting_group", "see owner in gridctl-job(5)"},
     {"accounting_group_user", "see owner in gridctl-job(5)"}};
 constexpr CondorWord k_condor_refused[] = {
-    {"requirements", "is not read: write what hosts must be under 'constraints' of a job file"},
+    {"requirements", "is not supported: write it under 'constraints' in a job file"},
     {"getenv", "is not supported: name the variables under 'environment'"},
     {"request_gpus_memory", "is not supported: write 'resources: {accelerators: 24GB..}' in a job file"},
     {"input", "is not supported: let the program open the file"},
@@ -64,8 +64,8 @@ std::vector<std::string> words_of(std::string_view text, std::string_view separa
   }
 }
 
-// Words of `arguments` and `environment`: blanks part them; in the form with quotes around all, '…' keeps blanks, and a
-// quote that is doubled stands for itself.
+// Splits `arguments` and `environment` into words at blanks; in the quoted form, '…' keeps blanks, and a doubled quote
+// stands for itself.
 std::vector<std::string> condor_words(std::string_view text) {
   text = trim(text);
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return words_of(text, " \t");
@@ -89,7 +89,7 @@ std::vector<std::string> condor_words(std::string_view text) {
   return words;
 }
 
-// For a shell: what is marked it fills in, all else is as it stands.
+// Quotes a word for a shell, which fills in only the marked parts.
 std::string shell_word(std::string_view word) {
   if (word.find(k_value_begin) == std::string_view::npos) return shell_quote(word);
   std::string text = "\"";
@@ -107,7 +107,7 @@ class Condor {
 
   Result<Node> job() {
     TRY(read());
-    if (!queued_) return error_at(source_.file, {}, "there is no 'queue'");
+    if (!queued_) return error_at(source_.file, {}, "'queue' is missing");
     for (const CondorWord& word : k_condor_refused)
       if (const auto found = macros_.find(word.key); found != macros_.end())
         return error_at(source_.file, found->second.at, std::string(word.key) + " " + std::string(word.why));
@@ -132,7 +132,7 @@ class Condor {
     put(job_, "tasks", std::move(tasks_));
     for (const auto& [name, macro] : macros_)
       if (!macro.used && std::ranges::find(k_condor_read, name) == std::end(k_condor_read) && !is_ignored(name))
-        source_.warn(macro.at, name + " is ignored: it means nothing here");
+        source_.warn(macro.at, name + " is ignored: it has no meaning in gridctl");
     return std::move(job_);
   }
 
@@ -156,20 +156,20 @@ class Condor {
       const std::string first = lower(line.substr(0, line.find_first_of(" \t=")));
       const std::size_t equals = line.find('=');
       if (first == "queue" && (equals == std::string::npos || line.find('(') < equals)) {
-        if (std::exchange(queued_, true)) return error_at(source_.file, here, "a second 'queue' is not supported: submit a file for each");
+        if (std::exchange(queued_, true)) return error_at(source_.file, here, "a second 'queue' is not supported: write a file for each");
         queue_at_ = here;
         TRY(read_queue(line.substr(5), i));
         continue;
       }
       if (equals == std::string::npos) return error_at(source_.file, here, "expected NAME = VALUE or queue");
       const std::string name = lower(trim(line.substr(0, equals)));
-      if (name.starts_with('+') || name.starts_with("my.")) source_.warn(here, name + " is ignored: attributes mean nothing here");
+      if (name.starts_with('+') || name.starts_with("my.")) source_.warn(here, name + " is ignored: attributes have no meaning in gridctl");
       else macros_[name] = {std::string(trim(line.substr(equals + 1))), here};
     }
     return {};
   }
 
-  // [COUNT] [NAMES] (in | from | matching) ITEMS
+  // Syntax: [COUNT] [NAMES] (in | from | matching) ITEMS
   Result<void> read_queue(std::string rest, std::size_t& line) {
     const auto no = [&](const std::string& what) { return error_at(source_.file, queue_at_, "queue: " + what); };
     std::vector<std::string> words = words_of(rest.substr(0, rest.find('(')), ", \t");
@@ -223,7 +223,7 @@ class Condor {
     return {};
   }
 
-  // Macros by their text, and what differs from task to task by what a shell knows.
+  // Replaces macros by their text, and values that differ from task to task by shell variables.
   std::string expand(std::string_view text, int depth = 0) {
     std::string out;
     while (!text.empty()) {
@@ -263,10 +263,10 @@ class Condor {
     return found == macros_.end() ? queue_at_ : found->second.at;
   }
 
-  // The last name takes the rest of the item, as condor and `read` have it.
+  // The last name takes the rest of the item, as in condor and `read`.
   Result<void> put_command() {
     const std::string program = value("executable");
-    if (program.empty()) return error_at(source_.file, queue_at_, "there is no 'executable'");
+    if (program.empty()) return error_at(source_.file, queue_at_, "'executable' is missing");
     const bool here = program.find('/') == std::string::npos || !(program.starts_with('/') || program.starts_with('.'));
     std::string run;
     const std::string item = in_list_ ? k_item_name : "GRIDCTL_TASK_ITEM";
@@ -336,7 +336,7 @@ class Condor {
 
 }  // namespace
 
-// A submit file has a line of `queue`, and one that sets `executable`.
+// Returns true if the file has a line with `queue`, and one that sets `executable`.
 bool is_condor(std::string_view text) {
   bool queue = false, executable = false;
   for (const std::string& line : split_lines(text)) {

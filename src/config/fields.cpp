@@ -13,7 +13,7 @@
 namespace gridctl::config {
 
 namespace {
-// Words that people bring from other tools, with what they are called here.
+// Words from other tools, with their names here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 26> k_synonyms{{
     {"gpu", "accelerators"},
     {"gpus", "accelerators"},
@@ -99,7 +99,7 @@ Result<int> parse_integer(std::string_view text, int min, int max) {
 }
 
 namespace {
-// Where an error is, by its own words: "FILE:LINE:COLUMN: …".
+// Reads the position from an error's text: "FILE:LINE:COLUMN: …".
 std::pair<int, int> position_in(const Error& error, const std::string& file) {
   std::pair<int, int> at{0, 0};
   if (!error.message.starts_with(file + ":")) return at;

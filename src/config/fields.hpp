@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed reading of one mapping of a job file. Each reader leaves its target alone when the key is missing or null, and
-// gives "FILE:LINE:COLUMN: key 'a.b': expected …, got …" otherwise.
+// Reads one mapping of a job file with types. Each reader leaves its target unchanged if the key is missing or null,
+// and otherwise gives "FILE:LINE:COLUMN: key 'a.b': expected …, got …" for a wrong value.
 #pragma once
 
 #include <initializer_list>
@@ -23,14 +23,14 @@ struct SourceFile {
   }
 };
 
-// "the list [..]", "'abc'": for "got …".
+// Returns "the list [..]" or "'abc'", to follow "got …".
 [[nodiscard]] std::string shown(const Node& node);
 // Returns the items of a list, or the one value.
 [[nodiscard]] std::span<const Node> items_of(const Node& value);
-// "; did you mean 'x'?" or "".
+// Returns "; did you mean 'x'?" or "".
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
-// One error that tells of all of them, in the order of the file. REQUIRES: not empty.
+// Merges all errors into one, in the order of the file. REQUIRES: not empty.
 [[nodiscard]] Error all_errors(const std::string& file, std::vector<Error> errors);
 
 struct NumberRange {
@@ -40,14 +40,14 @@ struct NumberRange {
 
 inline constexpr NumberRange k_budget_limits{0, 1e9};  // USD
 
-// Strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
+// Accepts strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
 [[nodiscard]] Result<double> parse_decimal(std::string_view text, NumberRange limits);
 [[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
 
 class Fields {
  public:
-  // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`; with
-  // `unknown`, the latter are put there and the rest can be read.
+  // `path`: "" for the file itself, otherwise a name such as "resources". Refuses anything but a mapping, and unknown
+  // keys; with `unknown`, those errors are collected there and the rest can be read.
   [[nodiscard]] static Result<Fields> open(SourceFile& source, const Node& node, std::string path,
                                            std::initializer_list<std::string_view> known,
                                            std::vector<Error>* unknown = nullptr);
@@ -70,7 +70,7 @@ class Fields {
   }
   [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, Duration& into) const;
   [[nodiscard]] Result<void> boolean(std::string_view key, bool& into) const;
-  // By a function whose error says what is expected.
+  // Uses a function whose error says what is expected.
   [[nodiscard]] Result<void> value(std::string_view key, auto& into, auto parse) const {
     const Node* node = find(key);
     if (node == nullptr) return {};
@@ -79,11 +79,11 @@ class Fields {
     into = *parsed;
     return {};
   }
-  // One of two words; the second is `true`.
+  // Reads one of two words; the second means `true`.
   [[nodiscard]] Result<void> choice(std::string_view key, std::string_view no, std::string_view yes, bool& into) const;
-  // One word or a list of words.
+  // Reads one word or a list of words.
   [[nodiscard]] Result<void> words(std::string_view key, std::vector<std::string>& into) const;
-  // One exit code or a list of them, 1..255.
+  // Reads one exit code or a list of them, 1..255.
   [[nodiscard]] Result<void> exit_codes(std::string_view key, std::vector<int>& into) const;
 
  private:

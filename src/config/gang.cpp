@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of jobs on several hosts: num_nodes, spares, ranks_per_node.
+// Reads keys of jobs on several hosts: num_nodes, spares, ranks_per_node.
 #include "config/job_parts.hpp"
 
 namespace gridctl::config {
 
 namespace {
-// "4", or "2..4": it shrinks to two and grows back.
+// Reads "4", or "2..4": the job shrinks to two hosts and grows back.
 Result<void> read_nodes(const Fields& root, job::Spec& spec) {
   const Node* value = root.find("num_nodes");
   if (value == nullptr) return {};
@@ -26,7 +26,7 @@ Result<void> read_gang(const Fields& root, job::Spec& spec) {
   TRY(read_nodes(root, spec));
   TRY(root.integer("spares", 0, job::k_spares_max, spec.gang.spares));
   if (spec.gang.spares > 0 && spec.num_nodes == 1)
-    return root.error("spares", "expected num_nodes above 1: one host stands by with replication: {mode: standby}");
+    return root.error("spares", "expected num_nodes above 1; for one host, use replication: {mode: standby}");
   return root.integer("ranks_per_node", 1, job::k_ranks_per_node_max, spec.gang.ranks_per_node);
 }
 

@@ -8,7 +8,7 @@
 namespace gridctl::config {
 
 namespace {
-// EC2's families: the first size is that of one GPU; the others name how many.
+// EC2's families: the first size has one GPU; the others give the number.
 struct Family {
   std::string_view name, gpu;
 };
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 4> k_single_families{"g4dn", "g5", "g6", 
 constexpr std::array<Family, 7> k_gcp{{{"a2-highgpu", "A100"}, {"a2-megagpu", "A100"}, {"a2-ultragpu", "A100-80GB"},
                                        {"a3-highgpu", "H100"}, {"a3-megagpu", "H100"}, {"a3-ultragpu", "H200"},
                                        {"a4-highgpu", "B200"}}};
-// Azure's, Lambda's and others': models stand in the name, or not at all.
+// Azure's, Lambda's and others': the name contains the model, or nothing.
 constexpr std::array<std::string_view, 4> k_other{"standard_nc", "standard_nd", "standard_nv", "gpu_"};
 
 std::string with_count(std::string_view gpu, int count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPUs a cloud's instance type stands for. gridctl runs on registered hosts, so a type says nothing there; but a
-// file that asks for GPUs by a type alone must not land on a host without any.
+// Finds the GPUs of a cloud's instance type. gridctl runs on registered hosts, where a type has no meaning; but a file
+// that requests GPUs only by a type must not land on a host without any.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace gridctl::config {
 
-// "A100:8" of "p4d.24xlarge", "A100" where the number is not known, "" of a type with GPUs of unknown model; nullopt: a
-// type without GPUs, or one that is not known.
+// Returns "A100:8" for "p4d.24xlarge", "A100" if the number is not known, "" for a type with GPUs of unknown model;
+// nullopt: a type without GPUs, or an unknown one.
 [[nodiscard]] std::optional<std::string> gpus_of_instance(std::string_view type);
 
 }  // namespace gridctl::config

@@ -16,12 +16,12 @@ using namespace std::chrono_literals;
 constexpr std::size_t k_variables_max = 900;          // envs and secrets, each; the agent takes 1024 with our own
 constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
 
-// Keys of SkyPilot that ask for something this version does not do.
+// Lists keys of SkyPilot for things that this version does not support.
 struct Unsupported {
   std::string_view key, why;
 };
 constexpr Unsupported k_unsupported[] = {
-    {"pool", "hosts are no pool of workers: leave it out, and give the job 'num_jobs'"},
+    {"pool", "hosts are not a pool of workers: omit it, and give the job 'num_jobs'"},
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
     {"inputs", "inputs are not supported; use file_mounts"},
@@ -63,7 +63,7 @@ Result<const Node*> mapping(const Fields& root, std::string_view key) {
   return value;
 }
 
-// --env and --secret: "K=V", or "K" for the value in this environment.
+// Parses --env and --secret: "K=V", or "K" for the value in this environment.
 Result<std::pair<std::string, std::string>> assignment(std::string_view option, std::string_view text,
                                                        const Context& context) {
   const std::size_t equals = text.find('=');
@@ -74,7 +74,7 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
   const auto value = context.environment ? context.environment(name) : std::nullopt;
   if (!value)
     return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; " +
-                                       (option == "--secret" ? "set it there, and it is seen by nobody"
+                                       (option == "--secret" ? "set it there, where nobody sees it"
                                                              : "write " + std::string(option) + " " + name + "=VALUE"));
   return std::pair{std::move(name), *value};
 }
@@ -115,7 +115,7 @@ Result<void> read_secrets(const Fields& root, const Context& context, ParsedJob&
   for (const std::string& text : context.overrides.secrets) {
     TRY_ASSIGN(auto pair, assignment("--secret", text, context));
     if (text.find('=') != std::string::npos)
-      root.source().warnings.push_back("--secret " + pair.first + "=… shows its value to everybody on this machine, who "
+      root.source().warnings.push_back("--secret " + pair.first + "=… shows its value to everyone on this machine who "
                                        "may list processes; set " + pair.first + " in the environment and write "
                                        "--secret " + pair.first);
     job.secrets.insert_or_assign(std::move(pair.first), std::move(pair.second));
@@ -163,7 +163,7 @@ Result<void> read_image(const Fields& root, const Context& context, const std::s
                   std::string("key '") + (ours ? "image" : "resources.image_id") + "': " + set.error().message);
 }
 
-// SkyPilot's workdir: {url, ref}. The host clones it, before `setup`.
+// Reads SkyPilot's workdir: {url, ref}. The host clones it, before `setup`.
 Result<void> read_git_workdir(const Fields& root, const Node& node, job::Spec& spec) {
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workdir", {"url", "ref"}));
   std::string url, ref;
@@ -215,7 +215,7 @@ Result<void> read_owner(const Fields& root, std::string& into) {
   return root.expected("owner", "at most 63 lower-case letters, digits and inner '-'");
 }
 
-// `read` is told how each of them went.
+// `read` gets the result of each of them.
 void read_policies(const Fields& root, job::Spec& spec, const std::function<void(Result<void>)>& read) {
   SourceFile& source = root.source();
   if (const Node* value = root.find("checkpoint")) read(read_checkpoint(source, *value, spec.envs, spec.checkpoint));
@@ -303,7 +303,7 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
           [](std::string_view text) { return parse_integer(text, job::k_priority_min, job::k_priority_max); }));
   if (options.image) {
     if (!job.spec.variants.empty())
-      return make_error(Code::usage, "--image: the job file's variants say which image runs where");
+      return make_error(Code::usage, "--image: the job file's variants already name the images");
     if (const auto ok = set_image(*options.image, context, job.spec); !ok) return bad("--image", ok.error());
   }
   if (!options.providers.empty()) job.spec.constraints.providers = options.providers;
@@ -325,7 +325,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   const auto read = [&errors](Result<void> part) {
     if (!part) errors.push_back(std::move(part).error());
   };
-  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is SkyPilot's own");
+  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is specific to SkyPilot");
   read(read_name(root, job.spec));
   read(read_variables(root, context, job));
   std::string image_id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job file (gridctl-job(5)): text in, a checked job::Spec out, or one line that says where and what is wrong.
+// Parses the job file (gridctl-job(5)): text in, a checked job::Spec out, or one line that says where and what is
+// wrong.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@
 
 namespace gridctl::config {
 
-// Options of the command line; each replaces what the file says.
+// Holds options of the command line; each replaces the file's value.
 struct Overrides {
   std::optional<std::string> name;        // -n
   std::optional<std::string> gpu;         // --gpu SPEC
@@ -41,7 +42,7 @@ struct Context {
   Overrides overrides;
   std::vector<std::string> known_providers;  // registered names: `infra: ssh/NAME` pins to one of them
 };
-// The real environment and file system of this machine; `base_directory` is made absolute by the caller.
+// Uses the real environment and file system of this machine; the caller makes `base_directory` absolute.
 [[nodiscard]] Context local_context(std::string base_directory, Overrides overrides = {});
 
 struct ParsedJob {
@@ -56,20 +57,21 @@ struct ParsedJob {
 // bad override ("--gpu: …"). Total over any bytes; bounded by the limits of yaml.hpp.
 [[nodiscard]] Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name,
                                                const Context& context);
-// Reads the file and takes its directory as base.
+// Reads the file and uses its directory as base.
 [[nodiscard]] Result<ParsedJob> load_job_file(const os::Path& path, Overrides overrides,
                                               std::vector<std::string> known_providers = {});
 
-// "6h" after it was submitted, or "2026-12-01T08:00:00Z". Errors are Code::usage without a place: what was expected.
+// Parses "6h" after its submission, or "2026-12-01T08:00:00Z". Errors are Code::usage without a place: what was
+// expected.
 [[nodiscard]] Result<job::Deadline> parse_deadline(std::string_view text);
 
-// `job submit [options] -- CMD…`. The words are quoted for the shell; one single word that holds spaces is taken as
-// shell text, as ssh does. `workdir`: empty = none is sent.
+// Implements `job submit [options] -- CMD…`. The words are quoted for the shell; a single word that contains spaces is
+// taken as shell text, as ssh does. `workdir`: empty = none is sent.
 [[nodiscard]] Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const Context& context,
                                                   const std::string& workdir = {});
 
-// An entry of outputs: a pattern of .gitignore that stays in the working directory, without "./". Errors are Code::usage
-// without a place.
+// Checks an entry of outputs: a .gitignore pattern that stays in the working directory, without "./". Errors are
+// Code::usage without a place.
 [[nodiscard]] Result<std::string> output_pattern(std::string_view text);
 
 }  // namespace gridctl::config

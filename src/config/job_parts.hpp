@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the job file's reader; inside config only.
+// Declares the parts of the job file's reader. Inside config only.
 #pragma once
 
 #include <map>
@@ -22,35 +22,35 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
 
-// gang.cpp. `num_nodes`, `spares`, `ranks_per_node`.
+// In gang.cpp. `num_nodes`, `spares`, `ranks_per_node`.
 [[nodiscard]] Result<void> read_gang(const Fields& root, job::Spec& spec);
 
-// variants.cpp. After image, commands and resources, which a variant inherits.
+// In variants.cpp. Call it after image, commands and resources, which a variant inherits.
 [[nodiscard]] Result<void> read_variants(const Fields& root, const Context& context, job::Spec& spec);
 
-// workload.cpp. `class`, `backend` and `workload` of the file itself.
+// In workload.cpp. `class`, `backend` and `workload` of the file itself.
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 [[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
 
-// tasks.cpp. `tasks` and `finally`.
+// In tasks.cpp. `tasks` and `finally`.
 [[nodiscard]] Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job);
 
-// service.cpp. After ports, policies and gang.
+// In service.cpp. Call it after ports, policies and gang.
 [[nodiscard]] Result<void> read_service(const Fields& root, const Context& context, job::Spec& spec);
 
-// compose.cpp. A docker-compose file with one service, as the job file that means the same.
+// In compose.cpp. Reads a docker-compose file with one service as the equivalent job file.
 [[nodiscard]] bool is_compose(const Node& root);
 [[nodiscard]] Result<Node> job_of_compose(SourceFile& source, const Context& context, const Node& root);
 
-// condor.cpp. A submit file of HTCondor, as the job file that means the same.
+// In condor.cpp. Reads an HTCondor submit file as the equivalent job file.
 [[nodiscard]] bool is_condor(std::string_view text);
 [[nodiscard]] Result<Node> job_of_condor(SourceFile& source, std::string_view text);
 
-// sbatch.cpp. A batch script of Slurm, as the job file that means the same.
+// In sbatch.cpp. Reads a Slurm batch script as the equivalent job file.
 [[nodiscard]] bool is_sbatch(std::string_view text);
 [[nodiscard]] Result<Node> job_of_sbatch(SourceFile& source, std::string_view text);
 
-// ports.cpp. Of the file itself, or of `resources`.
+// In ports.cpp. Reads those of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
 
 // notify.cpp
@@ -59,27 +59,25 @@ namespace gridctl::config {
 // outputs.cpp
 [[nodiscard]] Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into);
 
-// resources.cpp. `image` receives resources.image_id.
+// In resources.cpp. `image` receives resources.image_id.
 [[nodiscard]] Result<void> read_resources(SourceFile& source, const Node& node, const Context& context, job::Spec& spec,
                                           std::string& image);
 [[nodiscard]] Result<double> parse_cpus(std::string_view text);        // "4", "4+"
 [[nodiscard]] Result<std::uint64_t> parse_gib(std::string_view text);  // "16", "16+" GiB, or "16GB"
 
-// paths.cpp
-// Makes a local path absolute and normal: "~/" and what is relative to the job file's directory.
+// In paths.cpp. Makes a local path absolute and normal: "~/" and paths relative to the job file's directory.
 [[nodiscard]] std::string resolve_path(std::string_view path, const Context& context);
-// A path inside the job as the agent takes it: "./out//a" becomes "out/a"; a last '/' stays, it says "a directory".
+// Normalises a path inside the job for the agent: "./out//a" becomes "out/a"; a final '/' stays and means a directory.
 // Errors are Code::usage without a place.
 [[nodiscard]] Result<std::string> job_path(std::string_view text);
-// Writes $NAME and ${NAME} of the job's own envs out, as SkyPilot does; others stay.
+// Expands $NAME and ${NAME} of the job's own envs, as SkyPilot does; others stay.
 [[nodiscard]] std::string expand_envs(std::string_view text, const std::map<std::string, std::string>& envs);
 // Errors are Code::usage without a place.
 [[nodiscard]] Result<void> set_image(std::string_view text, const Context& context, job::Spec& spec);
 [[nodiscard]] Result<std::string> checked_workdir(std::string_view text, const Context& context);
 [[nodiscard]] Result<void> read_file_mounts(SourceFile& source, const Node& node, const Context& context, job::Spec& spec);
 
-// job_file.cpp
-// Envs and secrets of the file and of the command line.
+// In job_file.cpp. Reads envs and secrets of the file and of the command line.
 [[nodiscard]] Result<void> read_variables(const Fields& root, const Context& context, ParsedJob& job);
 [[nodiscard]] Result<void> apply_overrides(const Context& context, ParsedJob& job);
 [[nodiscard]] Result<void> check_env_name(std::string_view name);

@@ -25,7 +25,7 @@ Context local_context(std::string base_directory, Overrides overrides) {
 }
 
 namespace {
-// "; did you mean 'train.yaml'?" where a job file of a similar name lies beside it.
+// Returns "; did you mean 'train.yaml'?" if a job file with a similar name is beside it.
 std::string file_meant(const os::Path& path) {
   std::vector<std::string> names;
   std::error_code failed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `notify`: whom to notify about the job. One rule, or a list of them.
+// Reads `notify`: whom to notify about the job. One rule, or a list of them.
 #include "config/job_parts.hpp"
 #include "job/notify.hpp"
 
@@ -15,7 +15,7 @@ Result<job::Notify> read_rule(SourceFile& source, const Node& node, const std::s
   TRY(fields.words("on", words));
   for (const std::string& word : words) {
     const std::optional<job::Notice> notice = job::parse_notice(word);
-    if (!notice) return fields.expected("on", "one or several of " + job::notice_choices());
+    if (!notice) return fields.expected("on", "one or more of " + job::notice_choices());
     rule.on.push_back(*notice);
   }
   TRY(fields.text("command", rule.command));

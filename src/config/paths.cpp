@@ -32,14 +32,14 @@ bool is_archive_path(std::string_view text) {
   return path || suffix;
 }
 
-// Where a mount may appear in the job.
+// Checks where a mount may appear in the job.
 std::string target_problem(std::string_view target) {
   std::string_view plain = target;
   while (plain.size() > 1 && plain.ends_with('/')) plain.remove_suffix(1);
   for (std::string_view taken : {"/", ".", "~", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib"})
     if (plain == taken) return "'" + std::string(taken) + "' of the job cannot be replaced";
   for (std::string_view kernel : {"/proc/", "/sys/", "/dev/"})
-    if (plain.starts_with(kernel)) return "nothing can be put under " + std::string(kernel);
+    if (plain.starts_with(kernel)) return "jobs cannot mount anything under " + std::string(kernel);
   return "";
 }
 }  // namespace
@@ -105,7 +105,7 @@ Result<void> set_image(std::string_view text, const Context& context, job::Spec&
   if (spec.image_is_archive) {
     spec.image = resolve_path(text, context);
     if (context.path_kind(spec.image) == PathKind::file) return {};
-    return make_error(Code::usage, "there is no image archive '" + excerpt(spec.image) + "'");
+    return make_error(Code::usage, "no such image archive: '" + excerpt(spec.image) + "'");
   }
   const auto allowed = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-/:@").find(c) != std::string_view::npos;
@@ -126,7 +126,7 @@ Result<std::string> checked_workdir(std::string_view text, const Context& contex
   std::string path = resolve_path(text, context);
   const PathKind kind = context.path_kind(path);
   if (kind == PathKind::directory) return path;
-  return make_error(Code::usage, (kind == PathKind::missing ? "there is no directory '" : "not a directory: '") +
+  return make_error(Code::usage, (kind == PathKind::missing ? "no such directory: '" : "not a directory: '") +
                                      excerpt(path) + "'");
 }
 
@@ -158,7 +158,7 @@ Result<void> read_file_mounts(SourceFile& source, const Node& node, const Contex
                       key + "buckets and URLs are not supported yet; give a local path, got " + shown(value));
     const std::string path = resolve_path(local, context);
     if (context.path_kind(path) == PathKind::missing)
-      return error_at(source.file, value.at, key + "there is no file or directory '" + excerpt(path) + "'");
+      return error_at(source.file, value.at, key + "no such file or directory: '" + excerpt(path) + "'");
     spec.file_mounts.push_back({target, path});
   }
   return {};

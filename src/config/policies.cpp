@@ -103,7 +103,7 @@ Result<void> read_keep(SourceFile& source, const Fields& checkpoint, job::KeepPo
   TRY(fields.text("metric", into.metric));
   if (!into.metric.empty() && !is_metric_name(into.metric))
     return fields.expected("metric", "at most 64 letters, digits and characters of _.:/-");
-  if (into.best > 0 && into.metric.empty()) return fields.error("best", "needs 'metric': the name of what is compared");
+  if (into.best > 0 && into.metric.empty()) return fields.error("best", "needs 'metric': the name of the value to compare");
   std::string prefer = "lowest";
   TRY(fields.text("prefer", prefer));
   if (prefer != "lowest" && prefer != "highest") return fields.expected("prefer", "lowest or highest");
@@ -118,7 +118,7 @@ Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
   const std::string_view size = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
   const Result<std::uint64_t> rate = parse_size(size);
   if (!rate || *rate < job::k_upload_limit_min)
-    return fields.expected("upload_limit", "bytes a second such as 20MB/s, 100kB/s at least");
+    return fields.expected("upload_limit", "bytes a second such as 20MB/s, at least 100kB/s");
   into = *rate;
   return {};
 }
@@ -138,14 +138,14 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
                                       "$GRIDCTL_CKPT_DIR when no path is given");
     if (into.path.starts_with('~'))
       return fields.error("path", "'" + excerpt(into.path) +
-                                      "' would be another home on each host; give a path relative to the working "
+                                      "' is a different home directory on each host; give a path relative to the working "
                                       "directory, or an absolute one");
     const auto path = job_path(into.path);
     if (!path) return fields.error("path", path.error().message);
     into.path = path->size() > 1 && path->ends_with('/') ? path->substr(0, path->size() - 1) : *path;
   }
   if (into.path == "/" || into.path == "." || into.path == "/work")
-    return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
+    return fields.error("path", "expected a directory used only for checkpoints, got '" + into.path + "'");
   TRY(fields.text("whole_when", into.whole_when));
   if (into.whole_when.size() > k_glob_max || into.whole_when.starts_with('/'))
     return fields.expected("whole_when", "a file's name or its path within checkpoint.path, with * ? [..]");
@@ -252,7 +252,7 @@ Result<void> read_replication(SourceFile& source, const Node& node, job::Spec& s
   std::string mode = "standby";
   TRY(fields.text("mode", mode));
   if (mode == "standby") {
-    if (twins > 2) return fields.error("replicas", "one host stands by: expected 2, or mode: active");
+    if (twins > 2) return fields.error("replicas", "standby uses one other host: expected 2, or mode: active");
     spec.checkpoint.standby = spec.checkpoint.standby || twins == 2;
   } else if (mode == "active") {
     spec.twins = twins;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ports`: what the job listens on, on 127.0.0.1. Hosts open no others for `gridctl job forward`; GRIDCTL_FORWARD_PORTS tells
-// the host and the job.
+// Reads `ports`: the job's listening ports on 127.0.0.1. Hosts open no others for `gridctl job forward`;
+// GRIDCTL_FORWARD_PORTS tells the host and the job.
 #include <set>
 
 #include "base/numbers.hpp"
@@ -11,7 +11,7 @@ namespace gridctl::config {
 namespace {
 constexpr std::size_t k_ports_max = 256;
 
-// "8888", or "8000-8010", whose ends are both meant.
+// Reads "8888", or "8000-8010" including both ends.
 bool add_ports(std::string_view text, std::set<std::uint16_t>& ports) {
   const std::size_t dash = text.find('-');
   const auto first = parse_number<std::uint16_t>(text.substr(0, dash));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `resources:` in our own words and in SkyPilot's.
+// Reads `resources:` in our own words and in SkyPilot's.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -20,7 +20,7 @@ Error gpu_error(const Fields& fields, const Node& at, const Error& error) {
   return error_at(fields.source().file, at.at, "key '" + fields.path("accelerators") + "': " + error.message);
 }
 
-// One entry of a mapping: "L4: 1".
+// Reads one entry of a mapping: "L4: 1".
 Result<job::GpuRequest> counted_gpu(const Fields& fields, const Key& name, const Node& count) {
   std::string spec = name.text;
   if (count.kind == Node::Kind::scalar) spec += ":" + count.text;
@@ -33,7 +33,7 @@ Result<job::GpuRequest> counted_gpu(const Fields& fields, const Key& name, const
   return parsed;
 }
 
-// Alternatives that differ by name only become one request, so that the cheapest of them is taken.
+// Alternatives that differ only by name become one request, so that the cheapest of them is taken.
 std::vector<job::GpuRequest> merge_any(const std::vector<job::GpuRequest>& requests) {
   std::vector<job::GpuRequest> merged;
   for (const job::GpuRequest& request : requests) {
@@ -48,7 +48,7 @@ std::vector<job::GpuRequest> merge_any(const std::vector<job::GpuRequest>& reque
   return merged;
 }
 
-// accelerators: "H100:8", a list (ordered) of such, or a mapping of names to counts (any of them).
+// Reads accelerators: "H100:8", an ordered list of such, or a mapping of names to counts (any of them).
 Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, bool& any_order) {
   std::vector<job::GpuRequest> gpus;
   const Node* value = fields.find("accelerators");
@@ -76,14 +76,14 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, boo
   return gpus;
 }
 
-// A type with GPUs that stands alone asks for GPUs: without them the job would start on any host, and fail there.
+// A type with GPUs alone is a request for GPUs: without them, the job would start on any host, and fail there.
 Result<void> check_instance_type(const Fields& fields) {
   std::string type;
   TRY(fields.text("instance_type", type));
   const std::optional<std::string> gpus = gpus_of_instance(type);
   if (!gpus || fields.find("accelerators") != nullptr) return {};
   const std::string model = gpus->empty() ? "NAME" : *gpus;
-  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so say which GPUs the job "
+  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so name the GPUs that the job "
                                        "needs: 'accelerators: " + model + (model.find(':') == model.npos ? ":COUNT" : "") + "'");
 }
 
@@ -101,7 +101,7 @@ Result<void> read_spot(const Fields& fields) {
   return {};
 }
 
-// infra: ssh/NAME pins to a provider of that name.
+// Reads infra: ssh/NAME pins the job to a provider with that name.
 Result<void> read_infra(const Fields& fields, const Context& context, job::Constraints& into) {
   std::string infra;
   TRY(fields.text("infra", infra));
@@ -110,12 +110,12 @@ Result<void> read_infra(const Fields& fields, const Context& context, job::Const
   const auto& known = context.known_providers;
   if (!name.empty() && std::ranges::find(known, name) != known.end()) into.providers = {name};
   else if (!name.empty())
-    fields.ignore("infra", "no provider is called '" + excerpt(name) + "'; any that fits is used");
+    fields.ignore("infra", "no provider is called '" + excerpt(name) + "'; any suitable provider is used");
   else fields.ignore("infra", "jobs run on registered providers; see 'constraints'");
   return {};
 }
 
-// SkyPilot's job_recovery: {strategy, max_restarts_on_errors, recover_on_exit_codes}, or just the strategy.
+// Reads SkyPilot's job_recovery: {strategy, max_restarts_on_errors, recover_on_exit_codes}, or just the strategy.
 Result<void> read_job_recovery(const Fields& resources, job::RecoveryPolicy& into) {
   const Node* value = resources.find("job_recovery");
   if (value == nullptr || value->kind == Node::Kind::scalar) return {};
@@ -130,7 +130,7 @@ Result<void> read_job_recovery(const Fields& resources, job::RecoveryPolicy& int
   return fields.exit_codes("recover_on_exit_codes", into.restart_on);
 }
 
-// any_of and ordered: alternatives. Only their accelerators can differ here.
+// Reads any_of and ordered: alternatives. Only their accelerators may differ here.
 Result<void> read_alternatives(const Fields& resources, std::string_view key, job::Resources& into) {
   const Node* list = resources.find(key);
   if (list == nullptr) return {};
@@ -148,7 +148,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
         return entry.error(common, "must be the same for all alternatives; give it in 'resources'");
     TRY(check_instance_type(entry));
     ignore_cloud_keys(entry);
-    entry.ignore("ports", "give it in 'resources', for all alternatives");
+    entry.ignore("ports", "move it to 'resources', for all alternatives");
     entry.ignore("infra", "jobs run on registered providers; see 'constraints'");
     TRY(read_spot(entry));
     bool any_order = false;
@@ -157,7 +157,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
   }
   if (found.empty()) return {};
   if (!into.gpus.empty())
-    return resources.error(key, "gives accelerators, and so does '" + resources.path("accelerators") + "'");
+    return resources.error(key, "gives accelerators, but so does '" + resources.path("accelerators") + "'");
   into.any_order = key == "any_of";
   into.gpus = into.any_order ? merge_any(found) : found;
   return {};
@@ -203,8 +203,8 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(read_alternatives(fields, "ordered", spec.resources));
   read(fields.value("cpus", spec.resources.cpus, parse_cpus));
   read(fields.value("memory", spec.resources.memory_bytes, parse_gib));
-  // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
-  fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
+  // SkyPilot creates a disk of that size; on your own hosts, the wish has no effect.
+  fields.ignore("disk_size", "it sizes a cloud machine's disk; 'disk: 100' requires free space on the host");
   read(fields.value("disk", spec.resources.disk_bytes, parse_gib));
   read(read_infra(fields, context, spec.constraints));
   read(read_spot(fields));
@@ -214,7 +214,7 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(read_ports(fields, spec));
   read(fields.text("image_id", image));
   if (!image.empty() && !image.starts_with("docker:"))
-    errors.push_back(fields.expected("image_id", "docker:IMAGE (machine images of clouds mean nothing on providers)"));
+    errors.push_back(fields.expected("image_id", "docker:IMAGE (cloud machine images have no meaning on providers)"));
   if (!errors.empty()) return all_errors(source.file, std::move(errors));
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch script of Slurm as the job file that means the same: `#SBATCH --array` makes a bag. Each option is served,
+// Reads a Slurm batch script as the equivalent job file: `#SBATCH --array` makes a bag. Each option is supported,
 // ignored with a warning that says why, or refused with what to write instead.
 #include <algorithm>
 #include <map>
@@ -20,9 +20,9 @@ struct SbatchOption {
   bool has_value = true;
 };
 constexpr std::string_view k_gpus_elsewhere = "is not supported: write --gres=gpu:N";
-constexpr std::string_view k_of_cluster = "hosts are chosen by what the job needs; see constraints in gridctl-job(5)";
+constexpr std::string_view k_of_cluster = "gridctl chooses hosts by the job's needs; see constraints in gridctl-job(5)";
 constexpr std::string_view k_output_kept = "gridctl keeps the output: gridctl job logs --task N";
-constexpr std::string_view k_nobody_told = "nobody is written to; see notify in gridctl-job(5)";
+constexpr std::string_view k_nobody_told = "gridctl sends no mail here; see notify in gridctl-job(5)";
 constexpr int k_processes_max = 4096;
 constexpr std::string_view k_one_process = "of more than 1 is not supported in a script: write 'num_nodes' and 'launcher' in a job file";
 constexpr SbatchOption k_sbatch_options[] = {
@@ -51,16 +51,16 @@ constexpr SbatchOption k_sbatch_options[] = {
     {'q', "qos", k_of_cluster, ""},
     {'M', "clusters", k_of_cluster, ""},
     {'A', "account", "see owner in gridctl-job(5)", ""},
-    {0, "comment", "comments mean nothing here", ""},
-    {'Q', "quiet", "gridctl says what is worth to know", "", false},
+    {0, "comment", "gridctl does not use comments", ""},
+    {'Q', "quiet", "gridctl prints only important messages", "", false},
     {0, "requeue", "a task whose host is lost always runs again", "", false},
     {0, "no-requeue", "a task whose host is lost always runs again", "", false},
-    {0, "exclusive", "a task has the processors, memory and GPUs that it asks for", "", false},
-    {'s', "oversubscribe", "a task has the processors, memory and GPUs that it asks for", "", false},
+    {0, "exclusive", "a task gets the processors, memory and GPUs that it requests", "", false},
+    {'s', "oversubscribe", "a task gets the processors, memory and GPUs that it requests", "", false},
     {0, "nice", "see priority in gridctl-job(5)", "", false},
     {0, "priority", "see priority in gridctl-job(5)", ""},
-    {'d', "dependency", "", "is not supported: submit the job when the other one has ended"},
-    {'C', "constraint", "", "is not read: write what hosts must be under 'constraints' of a job file"},
+    {'d', "dependency", "", "is not supported: submit the job after the other one has ended"},
+    {'C', "constraint", "", "is not supported: write it under 'constraints' in a job file"},
     {'w', "nodelist", k_of_cluster, ""},
     {'x', "exclude", k_of_cluster, ""},
     {0, "gpus-per-socket", "", k_gpus_elsewhere},
@@ -68,7 +68,7 @@ constexpr SbatchOption k_sbatch_options[] = {
     {0, "cpus-per-gpu", "", "is not supported: write --cpus-per-task"},
     {'i', "input", "", "is not supported: let the program open the file"},
     {'L', "licenses", "", "is not supported"},
-    {'b', "begin", "", "is not supported: submit the job when it is to begin"},
+    {'b', "begin", "", "is not supported: submit the job when it should start"},
     {0, "wrap", "", "is not supported: write the command into the script"}};
 
 struct SbatchAlias {
@@ -76,12 +76,12 @@ struct SbatchAlias {
 };
 constexpr SbatchAlias k_sbatch_aliases[] = {{"tasks", "ntasks"}, {"tasks-per-node", "ntasks-per-node"}, {"workdir", "chdir"}};
 
-// For a script that loads modules: hosts may have all that it needs without any.
+// For a script that loads modules: hosts may have everything it needs without any.
 constexpr std::string_view k_module = R"(command -v module > /dev/null || module() {
   echo "gridctl: this host has no environment modules: module $*" >&2
 }
 )";
-// The program `srun` starts one process, which is what this does; its own options say nothing more.
+// The program `srun` starts one process, as this function does; its own options add nothing.
 constexpr std::string_view k_srun = R"(srun() {
   while case "$1" in -*) ;; *) false ;; esac; do
     case "$1" in
@@ -99,7 +99,7 @@ struct Given {
   Position at;
 };
 
-// "1-02:30:00", "02:30:00", "30:00", "90" (minutes), "2-12" (days and hours), as seconds.
+// Parses "1-02:30:00", "02:30:00", "30:00", "90" (minutes), "2-12" (days and hours) into seconds.
 std::optional<std::int64_t> seconds_of(std::string_view text) {
   const std::size_t dash = text.find('-');
   const bool has_days = dash != std::string_view::npos;
@@ -112,7 +112,8 @@ std::optional<std::int64_t> seconds_of(std::string_view text) {
     parts.push_back(number);
   }
   if (parts.empty() || parts.size() > 3 || days < 0 || days > 100'000) return std::nullopt;
-  // With days, the first number counts hours; without, a single one counts minutes, and two are minutes and seconds.
+  // With days, the first number counts hours; without days, a single one counts minutes, and two are minutes and
+  // seconds.
   static constexpr std::int64_t k_units[] = {3600, 60, 1};
   std::size_t unit = has_days || parts.size() == 3 ? 0 : 1;
   std::int64_t seconds = days * 86'400;
@@ -161,11 +162,11 @@ class Sbatch {
     std::string shell = words[0].substr(words[0].find_last_of('/') + 1);
     if (shell == "env" && words.size() > 1) shell = words[1];
     if (shell == "bash" || shell == "sh") return {};
-    return error_at(source_.file, {1, 1}, "only scripts for sh and bash are read, got '" + excerpt(first) +
+    return error_at(source_.file, {1, 1}, "only scripts for sh and bash are supported, got '" + excerpt(first) +
                                               "': gridctl job submit --array LIST -- " + source_.file);
   }
 
-  // More processes than one are more processors for the script, as long as nothing in it asks Slurm to start them.
+  // Several processes mean more processors for the script, as long as nothing in it asks Slurm to start them.
   Result<void> check_processes() {
     for (const char* name : {"nodes", "ntasks", "ntasks-per-node"}) {
       const Given* given = find(name);
@@ -180,7 +181,7 @@ class Sbatch {
     return {};
   }
 
-  // As sbatch does: options stand before the first command.
+  // Like sbatch, reads options only before the first command.
   Result<void> read() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string line(trim(lines_[i]));
@@ -196,7 +197,7 @@ class Sbatch {
   Result<void> warn_of_late(std::size_t from) {
     for (std::size_t i = from; i < lines_.size(); ++i)
       if (lines_[i].starts_with("#SBATCH "))
-        source_.warn({static_cast<int>(i) + 1, 1}, "this line is ignored, as sbatch does: it stands behind the first command");
+        source_.warn({static_cast<int>(i) + 1, 1}, "this line is ignored, as sbatch does: it comes after the first command");
     return {};
   }
 
@@ -218,7 +219,7 @@ class Sbatch {
         return is_long ? one.name == name : word.size() > 1 && word[0] == '-' && one.letter == word[1];
       });
       if (option == std::end(k_sbatch_options)) {
-        source_.warn(here, excerpt(word) + " is ignored: it means nothing here");
+        source_.warn(here, excerpt(word) + " is ignored: it has no meaning in gridctl");
         while (i + 1 < words.size() && !words[i + 1].starts_with('-')) ++i;
         continue;
       }
@@ -240,7 +241,7 @@ class Sbatch {
     return {};
   }
 
-  // Slurm counts in MiB where there is no unit.
+  // Slurm counts in MiB if there is no unit.
   Result<void> put_amounts(Node& resources) {
     const Given* cpus = find("cpus-per-task");
     int each = 1;
@@ -300,7 +301,7 @@ class Sbatch {
     for (const std::string& one : split(given->text, ',')) {
       const std::size_t equals = one.find('=');
       if (one == "NONE" || one == "NIL") continue;
-      if (equals == std::string::npos) source_.warn(given->at, "--export=" + excerpt(one) + " is ignored: give --env NAME at submit");
+      if (equals == std::string::npos) source_.warn(given->at, "--export=" + excerpt(one) + " is ignored: use --env NAME when you submit");
       else put(envs, one.substr(0, equals), text_node(one.substr(equals + 1), given->at));
     }
     if (!envs.keys.empty()) put(job, "envs", std::move(envs));
@@ -313,7 +314,7 @@ class Sbatch {
   void warn_of_modules() {
     for (std::size_t i = 0; i < lines_.size(); ++i)
       if (trim(lines_[i]).starts_with("module "))
-        return source_.warn({static_cast<int>(i) + 1, 1}, "hosts need not have environment modules: what is not installed there comes by --image, or setup in a job file");
+        return source_.warn({static_cast<int>(i) + 1, 1}, "hosts may not have environment modules: provide missing software with --image, or with setup in a job file");
   }
 
   [[nodiscard]] std::string script() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `service`: replicas behind one address, in gridctl's words and in SkyServe's.
+// Reads `service`: replicas behind one address, in gridctl's words and in SkyServe's.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -17,13 +17,13 @@ constexpr std::size_t k_command_max = 4096;  // bytes of a probe's command
 constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy reads lines of 2,048
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
-// Keys that mean something else than this gateway does, and what to do instead.
+// Lists keys with another meaning than in this gateway, and what to do instead.
 struct RefusedKey {
   std::string_view key, instead;
 };
 constexpr RefusedKey k_refused_keys[] = {
-    {"https", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
-    {"tls", "is not supported: the address is on 127.0.0.1; put a proxy of your own in front of it"},
+    {"https", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
+    {"tls", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
 };
 
 bool is_plain_path(std::string_view text) {
@@ -61,7 +61,7 @@ bool is_one_line(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 127; });
 }
 
-// `headers` and `post_data`, which is sent as it is when it is a text, and as JSON when it is a mapping.
+// Reads `headers` and `post_data`, which is sent unchanged if it is a text, and as JSON if it is a mapping.
 Result<void> read_probe_request(const Fields& fields, const std::map<std::string, std::string>& envs, job::Service& into) {
   if (const Node* headers = fields.find("headers")) {
     if (headers->kind != Node::Kind::map) return fields.expected("headers", "a mapping such as {Authorization: Bearer KEY}");
@@ -91,7 +91,7 @@ Result<void> read_probe_request(const Fields& fields, const std::map<std::string
   return {};
 }
 
-// A path alone, or a mapping.
+// Reads a path alone, or a mapping.
 Result<void> read_probe(const Fields& service, std::string_view key, const std::map<std::string, std::string>& envs, job::Service& into) {
   const Node* node = service.find(key);
   if (node == nullptr) return {};
@@ -119,7 +119,7 @@ Result<void> read_probe(const Fields& service, std::string_view key, const std::
 
 constexpr double k_usual_concurrency = 8;
 
-// A number, or a range such as 1..6.
+// Reads a number, or a range such as 1..6.
 Result<void> read_replicas(const Fields& service, job::Service& into, int& twins) {
   const Node* node = service.find("replicas");
   const std::size_t dots = node == nullptr ? std::string::npos : node->text.find("..");
@@ -151,11 +151,11 @@ Result<void> read_replicas(const Fields& service, job::Service& into, int& twins
   if (twins == least) fields.ignore("target_qps_per_replica", "the number of replicas is fixed");
   else TRY(fields.number("target_qps_per_replica", {0.001, 1e6}, into.scale_rate));
   for (const char* key : {"base_ondemand_fallback_replicas", "dynamic_ondemand_fallback"})
-    fields.ignore(key, "every host that fits may get a replica");
+    fields.ignore(key, "any suitable host may get a replica");
   return {};
 }
 
-// The number of replicas follows this when it is a range.
+// Reads what the number of replicas follows if it is a range.
 Result<void> read_scale(const Fields& service, job::Service& into) {
   into.scale_concurrency = into.replicas_min > 0 && into.scale_rate == 0 ? k_usual_concurrency : 0;
   const Node* scale = service.find("scale");
@@ -164,7 +164,7 @@ Result<void> read_scale(const Fields& service, job::Service& into) {
                                                {"concurrency", "requests_per_second", "up_after", "down_after"}));
   if (into.replicas_min == 0) return service.error("scale", "needs a range: write 'replicas: 1..4'");
   if (fields.find("requests_per_second") != nullptr && fields.find("concurrency") != nullptr)
-    return fields.error("requests_per_second", "stands beside 'concurrency': the number of replicas follows one of them");
+    return fields.error("requests_per_second", "cannot be combined with 'concurrency': the number of replicas follows only one of them");
   double rate = 0;
   TRY(fields.number("requests_per_second", {0.001, 1e6}, rate));
   if (rate > 0) into.scale_rate = rate, into.scale_concurrency = 0;
@@ -175,7 +175,7 @@ Result<void> read_scale(const Fields& service, job::Service& into) {
   return fields.duration("down_after", 1s, 24h, into.down_after);
 }
 
-// `port` here, else the one port of `ports` or of `resources.ports`.
+// Reads `port` here, otherwise the one port of `ports` or of `resources.ports`.
 Result<void> read_port(const Fields& service, const job::Spec& spec, job::Service& into) {
   int port = 0;
   TRY(service.integer(service.find("ports") != nullptr ? "ports" : "port", 1, 65535, port));
@@ -214,14 +214,14 @@ Result<void> read_affinity(const Fields& service, job::Affinity& into) {
   return {};
 }
 
-// Keys of other parts of the file that mean nothing, or something else, beside `service`.
+// Checks keys of other parts of the file that have no meaning, or another one, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
-    return root.error("num_nodes", "each replica of a service has one host; give the number with 'service.replicas'");
-  if (root.find("tasks") != nullptr) return root.error("tasks", "a service has no tasks");
-  if (root.find("replication") != nullptr) return root.error("replication", "give the number with 'service.replicas'");
+    return root.error("num_nodes", "each replica of a service runs on one host; set their number with 'service.replicas'");
+  if (root.find("tasks") != nullptr) return root.error("tasks", "a service cannot have tasks");
+  if (root.find("replication") != nullptr) return root.error("replication", "set the number with 'service.replicas'");
   if (root.find("deadline") != nullptr)
-    return root.error("deadline", "a service has no end: stop it with gridctl service stop");
+    return root.error("deadline", "a service does not end on its own; stop it with gridctl service stop");
   return {};
 }
 }  // namespace
@@ -241,17 +241,17 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
   TRY(check_beside(root, spec));
   for (const char* key :
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})
-    fields.ignore(key, "it is SkyServe's own: requests go to the replica with the fewest under way");
+    fields.ignore(key, "it is specific to SkyServe: requests go to the replica with the fewest requests under way");
   TRY(read_port(fields, spec, service));
   TRY(read_probe(fields, fields.find("readiness_probe") != nullptr ? "readiness_probe" : "probe", spec.envs, service));
   TRY(read_replicas(fields, service, spec.twins));
   TRY(read_scale(fields, service));
   TRY(fields.words("retry_post", service.retry_post));
   if (service.retry_post.size() > k_prefixes_max || !std::ranges::all_of(service.retry_post, is_plain_path))
-    return fields.expected("retry_post", "beginnings of paths such as [/v1/], at most 64");
+    return fields.expected("retry_post", "path prefixes such as [/v1/], at most 64");
   TRY(fields.duration("drain", 0s, 24h, service.drain));
   TRY(read_affinity(fields, service.affinity));
-  TRY(read_fixed(fields, "gateway", "here", "is not built yet: write 'gateway: here', the machine that runs gridctl"));
+  TRY(read_fixed(fields, "gateway", "here", "is not supported yet: write 'gateway: here', the machine that runs gridctl"));
   TRY(read_auth(fields, context, service.keys_file));
   const std::string port = std::to_string(service.port);
   std::string& ports = spec.envs["GRIDCTL_FORWARD_PORTS"];

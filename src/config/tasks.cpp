@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tasks` and `finally`: the job is a bag of tasks, by their number, by a file of items, or by a matrix of values.
+// Reads `tasks` and `finally`: the job is a bag of tasks, by their number, by a file of items, or by a matrix of
+// values.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int k_chunk_max = 100'000;
 constexpr std::uint64_t k_items_file_max = 1ull << 30;
 constexpr Duration k_task_timeout_max = 24h * 365;
 
-// Paths that match, sorted, as they were written: relative where the pattern is.
+// Adds matching paths, sorted, as they were written: relative if the pattern is.
 Result<void> expand_glob(const std::string& base, const std::string& done, std::string_view rest,
                          std::vector<std::string>& found) {
   const std::size_t slash = rest.find('/');
@@ -40,8 +41,8 @@ Result<void> expand_glob(const std::string& base, const std::string& done, std::
   return {};
 }
 
-// Tells whether the text has only whole characters of UTF-8, none of them a surrogate or longer than it has to be. Items
-// travel as JSON, and a host refuses a request that holds anything else, again and again.
+// Returns whether the text contains only complete UTF-8 characters, none of them a surrogate or longer than necessary.
+// Items travel as JSON, and a host would refuse a request with anything else, again and again.
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at++]);
@@ -57,7 +58,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// "0..9" or one value.
+// Reads "0..9" or one value.
 Result<std::vector<std::string>> values_of(const Node& node) {
   std::vector<std::string> out;
   for (const Node& one : items_of(node)) {
@@ -128,7 +129,7 @@ Result<Items> read_items(const Fields& fields, const Context& context) {
   const auto ways = std::ranges::count_if(std::array{"from", "matrix", "count", "array"}, [&](const char* way) { return fields.find(way) != nullptr; });
   if (ways != 1)
     return error_at(fields.source().file, fields.node().at, "key 'tasks': expected one of count, from, matrix and array");
-  if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "goes with from");
+  if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "requires from");
   if (fields.find("from") != nullptr) return file_items(fields, context);
   if (fields.find("matrix") != nullptr) return matrix_items(fields);
   int count = 1;  // or `array`
@@ -136,7 +137,7 @@ Result<Items> read_items(const Fields& fields, const Context& context) {
   return Items{job::ItemForm::none, {}, static_cast<std::uint64_t>(count)};
 }
 
-// SkyPilot tells each of several jobs its rank among them.
+// SkyPilot gives each of several jobs its rank among them.
 Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
   int count = 1;
   TRY(root.integer("num_jobs", 1, job::k_tasks_max, count));
@@ -146,27 +147,27 @@ Result<Items> num_jobs_items(const Fields& root, job::Spec& spec) {
   return items;
 }
 
-// `retry: {memory: x2, disk: x1.5}`
+// Reads `retry: {memory: x2, disk: x1.5}`.
 Result<void> read_raise(const Fields& tasks, const job::Resources& resources, job::Tasks& into) {
   const Node* node = tasks.find("retry");
   if (node == nullptr) return {};
   TRY_ASSIGN(const Fields fields, Fields::open(tasks.source(), *node, "tasks.retry", {"memory", "disk"}));
   TRY(fields.value("memory", into.raise.memory, parse_raise));
   TRY(fields.value("disk", into.raise.disk, parse_raise));
-  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "goes with resources.memory, which is multiplied");
-  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "goes with resources.disk, which is multiplied");
+  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "requires resources.memory, which it multiplies");
+  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "requires resources.disk, which it multiplies");
   return {};
 }
 
-// `mode: stream` and what goes with it.
+// Reads `mode: stream` and its keys.
 Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
   bool stream = false;
   TRY(fields.choice("mode", "tasks", "stream", stream));
   for (const std::string_view key : {"window", "json"})
-    if (!stream && fields.find(key) != nullptr) return fields.error(key, "goes with mode: stream");
+    if (!stream && fields.find(key) != nullptr) return fields.error(key, "requires mode: stream");
   if (!stream) return {};
   for (const std::string_view key : {"chunk", "matrix", "stdin", "folder"})
-    if (fields.find(key) != nullptr) return fields.error(key, "does not go with mode: stream, where an item is one line");
+    if (fields.find(key) != nullptr) return fields.error(key, "cannot be combined with mode: stream, where an item is one line");
   tasks.stream_window = job::k_stream_window;
   TRY(fields.integer("window", 1, job::k_stream_window_max, tasks.stream_window));
   return fields.boolean("json", tasks.stream_json);
@@ -183,8 +184,8 @@ Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t 
   if (items.count > static_cast<std::uint64_t>(job::k_tasks_max)) return make_error(Code::usage, "more than 10,000,000 tasks");
   std::size_t begun = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find('\0') != std::string::npos) return make_error(Code::usage, "an item holds a NUL character");
-    if (!is_utf8(lines[i])) return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is no UTF-8 text");
+    if (lines[i].find('\0') != std::string::npos) return make_error(Code::usage, "an item contains a NUL character");
+    if (!is_utf8(lines[i])) return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is not UTF-8 text");
     items.texts += lines[i];
     const bool ends = (i + 1) % chunk == 0 || i + 1 == lines.size();
     if (items.texts.size() - begun > k_item_bytes_max)
@@ -256,7 +257,7 @@ Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
 Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job) {
   const Node* node = root.find("tasks");
   const bool ranked = root.find("num_jobs") != nullptr;
-  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "goes with tasks");
+  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "requires tasks");
   if (node != nullptr && ranked) return root.error("num_jobs", "means the same as 'tasks': give one of them");
   job::Tasks tasks;
   Items items;
@@ -276,7 +277,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     }
     const auto ends = static_cast<std::uint64_t>(std::ranges::count(items.texts, '\0'));  // one for each task
     if (!items.texts.empty() && (ends != items.count || !is_utf8(items.texts)))
-      return root.error("tasks", "an item holds a NUL character or is no UTF-8 text");
+      return root.error("tasks", "an item contains a NUL character or is not UTF-8 text");
     TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
     TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
     TRY(fields.integer("max_parallel", 1, job::k_bag_workers_max, tasks.max_parallel));
@@ -294,11 +295,11 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
   }
   for (const job::Output& output : job.spec.outputs) {
     if (output.sync > Duration{} || output.when != job::OutputWhen::always)
-      return root.error("outputs", "of a bag come when each task ends: leave out sync and when");
+      return root.error("outputs", "of a bag are fetched when each task ends: omit sync and when");
     tasks.outputs.push_back(output.from);
   }
   if (tasks.stream_window > 0 && !tasks.outputs.empty())
-    return root.error("outputs", "does not go with mode: stream: what a task leaves there is its answer");
+    return root.error("outputs", "cannot be combined with mode: stream: there, a task's result is its answer");
   TRY(root.text("finally", tasks.finally_run));
   if (tasks.finally_run.empty() && root.find("finally") != nullptr) return root.expected("finally", "a command");
   job.spec.outputs.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a bag from what users write: numbers, files of items, matrices.
+// Reads the tasks of a bag from what users write: numbers, files of items, matrices.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Items {
   std::string texts{};  // each with a NUL behind it
   std::uint64_t count = 0;
 };
-// So many lines make one item each time. Errors are Code::usage without a place.
+// Each item consists of this many lines. Errors are Code::usage without a place.
 [[nodiscard]] Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t chunk = 1);
 
 // sbatch's --array.
@@ -29,10 +29,10 @@ struct ArraySpec {
 inline constexpr const char* k_array_count_name = "SLURM_ARRAY_TASK_COUNT";  // of every array
 // Errors say what was expected.
 [[nodiscard]] Result<ArraySpec> parse_array(std::string_view text);
-// Takes the place of an array that the job has.
+// Replaces an array that the job has.
 [[nodiscard]] Result<void> set_array(const ArraySpec& array, ParsedJob& job);
 
-// "x2": how many times more a task gets that ran out. Errors say what was expected.
+// Parses "x2": how many times more a task gets after it ran out. Errors say what was expected.
 [[nodiscard]] Result<double> parse_raise(std::string_view text);
 
 [[nodiscard]] std::string resolve_beside(const std::string& path, const std::string& base);

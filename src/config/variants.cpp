@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `variants:` of a job file.
+// Reads `variants:` of a job file.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -33,7 +33,7 @@ Result<job::Variant> read_variant(SourceFile& source, const Key& key, const Node
   TRY(fields.text("setup", variant.setup));
   TRY(fields.text("run", variant.run));
   TRY(fields.text("resume_run", variant.resume_run));
-  // A command of its own is not resumed by the command of another.
+  // A variant's own command is not resumed by the command of another.
   if (fields.find("run") != nullptr && fields.find("resume_run") == nullptr) variant.resume_run.clear();
   if (trim(variant.run).empty())
     return error_at(source.file, key.at, "key '" + path + ".run': missing, and the job has no 'run' either");
@@ -59,7 +59,7 @@ Result<void> read_variants(const Fields& root, const Context& context, job::Spec
     TRY_ASSIGN(job::Variant variant, read_variant(root.source(), key, node->items[i], context, spec));
     spec.variants.push_back(std::move(variant));
   }
-  // GPUs first: a processor does their work a hundred times slower.
+  // GPUs come first: a processor does their work a hundred times slower.
   std::stable_partition(spec.variants.begin(), spec.variants.end(),
                         [](const job::Variant& one) { return job::vendor_of_variant(one.kind).has_value(); });
   if (trim(spec.run).empty()) spec.run = spec.variants.front().run;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `class`, `backend`, `launcher` and `workload`: what the job is like as work.
+// Reads `class`, `backend`, `launcher` and `workload`: the character of the job as work.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -33,7 +33,7 @@ Result<void> read_word(const Fields& fields, std::string_view key, Result<Word> 
   return error;
 }
 
-// "7B", "350M", "1.5T", "6700000000".
+// Parses "7B", "350M", "1.5T", "6700000000".
 std::optional<double> parse_params(std::string_view text) {
   static constexpr std::string_view k_letters = "kmbt";
   double factor = 1;
@@ -64,7 +64,7 @@ Result<void> read_bytes(const Fields& fields, std::string_view key, std::optiona
   return {};
 }
 
-// Steps are the one duration that people say in parts of a second: "1.5s".
+// Steps are the only duration that people give in fractions of a second: "1.5s".
 Result<void> read_step(const Fields& fields, std::optional<Duration>& into) {
   const Node* value = fields.find("step");
   if (value == nullptr) return {};
@@ -79,8 +79,8 @@ Result<void> read_step(const Fields& fields, std::optional<Duration>& into) {
   return {};
 }
 
-// `model`: what was not said of params, memory and step is planned. A shape of well-known families; of others its
-// owner says the parameters.
+// Reads `model`: params, memory and step are planned unless given. Known families have their shape; for others, the
+// user gives the parameters.
 Result<void> read_model(const Fields& fields, job::Workload& into) {
   std::string name;
   TRY(fields.text("model", name));

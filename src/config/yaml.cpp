@@ -88,7 +88,7 @@ class Builder : public YAML::EventHandler {
   Node take_root() { return std::move(root_); }
   [[nodiscard]] bool empty() const { return root_.kind == Node::Kind::null; }
   [[nodiscard]] Position document_at() const { return document_at_; }
-  // Where the last scalar of the document begins, when it is not a plain one.
+  // Returns where the last scalar of the document begins, if it is not a plain one.
   [[nodiscard]] std::optional<Position> last_quoted() const {
     return last_quoted_ ? std::optional(last_scalar_) : std::nullopt;
   }
@@ -156,7 +156,7 @@ class Builder : public YAML::EventHandler {
   bool last_quoted_ = false;
 };
 
-// Length of the UTF-8 character at text[at], 0 when it is not one.
+// Returns the length of the UTF-8 character at text[at], 0 if it is not one.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(at);
@@ -188,7 +188,7 @@ std::optional<Refusal> check_bytes(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether what follows this line is the text of a block scalar ("run: |").
+// Returns whether the lines after this one are the text of a block scalar ("run: |").
 bool opens_block(std::string_view line) {
   line = trim(line);
   const std::size_t mark = line.find_last_of("|>");
@@ -209,12 +209,12 @@ std::optional<Refusal> check_tabs(std::string_view text) {
     if (trim(line).empty() || (block && spaces > *block)) continue;
     block = opens_block(line) ? std::optional<std::size_t>(spaces) : std::nullopt;
     if (line[spaces] == '\t')
-      return Refusal{{number, static_cast<int>(spaces) + 1}, "a tab indents this line; YAML wants spaces"};
+      return Refusal{{number, static_cast<int>(spaces) + 1}, "this line is indented with a tab; YAML requires spaces"};
   }
   return std::nullopt;
 }
 
-// yaml-cpp 0.7 takes the end of the file for the end of a quoted text: only the last scalar can be such a one.
+// yaml-cpp 0.7 takes the end of the file for the end of a quoted text: only the last scalar can be affected.
 bool is_unclosed(std::string_view text, Position at) {
   std::size_t start = 0;
   for (int line = 1; line < at.line; ++line) start = text.find('\n', start) + 1;
@@ -232,7 +232,7 @@ bool is_unclosed(std::string_view text, Position at) {
 // Adds the usual cause to yaml-cpp's message.
 std::string with_cause(const std::string& message) {
   static constexpr std::pair<std::string_view, std::string_view> k_causes[] = {
-      {"illegal map value", "a value that contains ': ' needs quotes, or a line before lacks its ':'"},
+      {"illegal map value", "a value that contains ': ' needs quotes, or an earlier line lacks its ':'"},
       {"end of map not found", "check the indentation of this line"},
       {"end of sequence not found", "check the indentation of this line"},
       {"end of map flow not found", "a '{' is not closed"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A harmless subset of YAML as a tree with positions: no anchors, aliases, tags or merge keys, one document, bounded
-// size and depth. Scalars stay text: what they mean is decided by the schema, so `NO` is Norway and never false.
+// Parses a harmless subset of YAML into a tree with positions: no anchors, aliases, tags or merge keys, one document,
+// bounded size and depth. Scalars stay text: the schema decides their meaning, so `NO` is Norway and never false.
 #pragma once
 
 #include <cstddef>
@@ -34,14 +34,14 @@ struct Node {
   [[nodiscard]] const Node* find(std::string_view key) const;
 };
 
-// For what is read from other formats.
+// Makes a node for values read from other formats.
 [[nodiscard]] Node text_node(std::string text, Position at);
 void put(Node& map, const std::string& key, Node value);
 
 // bad_job_file with "FILE:LINE:COLUMN: what is wrong" on one line.
 [[nodiscard]] Result<Node> parse_yaml(std::string_view text, const std::string& file);
 [[nodiscard]] Error error_at(const std::string& file, Position at, const std::string& what);
-// Foreign text for a message: one line, printable, at most 60 characters.
+// Makes foreign text suitable for a message: one line, printable, at most 60 characters.
 [[nodiscard]] std::string excerpt(std::string_view text);
 
 }  // namespace gridctl::config

@@ -73,7 +73,7 @@ bool gcm_open(ByteView key, ByteView nonce, ByteView extra, ByteView sealed, std
 
 Result<Digest> scrypt(std::string_view passphrase, ByteView salt, const ScryptCost& cost) {
   if (cost.log2_n < 1 || cost.log2_n > k_scrypt_log2_n_max || cost.r < 1 || cost.r > 8 || cost.p < 1 || cost.p > 16)
-    return make_error(Code::unsupported, "passphrase protection of a cost this gridctl does not know");
+    return make_error(Code::unsupported, "the passphrase protection has a cost that this gridctl does not support");
   const std::uint64_t n = 1ull << cost.log2_n;
   const std::uint64_t memory = n * cost.r * 128 + (2ull << 20);
   Digest key;

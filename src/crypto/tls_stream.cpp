@@ -94,7 +94,7 @@ SSL_CTX* context(TlsSide side) {
 std::string reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* text = code == 0 ? nullptr : ERR_reason_error_string(code);
-  return text == nullptr ? "the connection does not hold what TLS expects" : text;
+  return text == nullptr ? "the connection does not carry valid TLS" : text;
 }
 
 }  // namespace
@@ -138,10 +138,10 @@ Result<bool> TlsStream::handshake() {
   const int done = SSL_do_handshake(tls_->ssl);
   if (done == 1) {
     if (SSL_session_reused(tls_->ssl) == 1) return true;
-    return make_error(Code::auth_refused, "the other side has proven itself in a way that we did not ask for");
+    return make_error(Code::auth_refused, "the other side authenticated in a way that we did not ask for");
   }
   if (SSL_get_error(tls_->ssl, done) == SSL_ERROR_WANT_READ) return false;
-  return make_error(Code::auth_refused, "the other side does not have the key that was agreed on (" + reason() + ")");
+  return make_error(Code::auth_refused, "the other side does not have the agreed key (" + reason() + ")");
 }
 
 Result<std::optional<std::size_t>> TlsStream::read(std::span<std::byte> into) {
@@ -151,14 +151,14 @@ Result<std::optional<std::size_t>> TlsStream::read(std::span<std::byte> into) {
   const int why = SSL_get_error(tls_->ssl, got);
   if (why == SSL_ERROR_WANT_READ) return std::optional<std::size_t>{};
   if (why == SSL_ERROR_ZERO_RETURN) return std::optional<std::size_t>{0};
-  return make_error(Code::protocol_violation, "what came was changed on the way (" + reason() + ")");
+  return make_error(Code::protocol_violation, "the received data was changed in transit (" + reason() + ")");
 }
 
 Result<void> TlsStream::write(ByteView plain) {
   while (!plain.empty()) {
     ERR_clear_error();
     const int took = SSL_write(tls_->ssl, plain.data(), clamped(plain.size()));
-    if (took <= 0) return make_error(Code::protocol_violation, "the connection takes no more bytes (" + reason() + ")");
+    if (took <= 0) return make_error(Code::protocol_violation, "the connection accepts no more bytes (" + reason() + ")");
     plain = plain.subspan(static_cast<std::size_t>(took));
   }
   return {};

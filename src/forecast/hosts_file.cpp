@@ -84,7 +84,7 @@ Result<void> read_failures(const config::Fields& fields, HostModel& host) {
 Result<void> check_host_name(const config::Fields& fields, const std::string& name, std::set<std::string>& names) {
   if (const Result<void> checked = check_name("host", name); !checked)
     return fields.expected("name", "at most 63 lower-case letters, digits and inner '-'");
-  if (!names.insert(name).second) return fields.error("name", "a second host of the name '" + name + "'");
+  if (!names.insert(name).second) return fields.error("name", "a second host with the name '" + name + "'");
   return {};
 }
 

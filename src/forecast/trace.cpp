@@ -62,7 +62,7 @@ Result<Trace> parse_published(std::string_view text, const std::string& file) {
   trace.gap_seconds = gap->get<double>();
   const auto data = root.find("data");
   if (data == root.end() || !data->is_array())
-    return config::error_at(file, {}, "key 'data': expected the list of how many hosts were up in each sample");
+    return config::error_at(file, {}, "key 'data': expected a list with the number of hosts up in each sample");
   for (std::size_t i = 0; i < data->size(); ++i) {
     const Json& one = (*data)[i];
     const double value = one.is_number() ? one.get<double>() : -1;
@@ -113,7 +113,7 @@ Result<Trace> parse_run_lengths(std::string_view text, const std::string& file) 
                                   ", got '" + config::excerpt(first) + "'");
     if (!read(second, std::uint64_t{1}, k_trace_samples_max - samples_all, samples))
       return config::error_at(file, behind,
-                              "expected a whole number of samples from 1, together at most " +
+                              "expected a whole number of samples, at least 1 and in total at most " +
                                   std::to_string(k_trace_samples_max) + ", got '" + config::excerpt(second) + "'");
     samples_all += samples;
     add(trace, hosts, samples);

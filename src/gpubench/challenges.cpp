@@ -57,7 +57,7 @@ Result<Filled> take_memory(Device& device, std::uint64_t bytes_max) {
     filled.pieces.push_back({std::move(*buffer), filled.blocks, static_cast<std::uint32_t>(piece)});
     filled.blocks += static_cast<std::uint32_t>(piece);
   }
-  if (filled.blocks == 0) return make_error(Code::no_space, "the device gives no memory to fill");
+  if (filled.blocks == 0) return make_error(Code::no_space, "the device has no free memory to fill");
   return filled;
 }
 

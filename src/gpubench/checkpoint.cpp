@@ -47,7 +47,7 @@ Result<CheckpointApi> checkpoint_api() {
                            Entry{"cuCheckpointProcessRestore", static_cast<void*>(&api.restore)},
                            Entry{"cuCheckpointProcessUnlock", static_cast<void*>(&api.unlock)}};
   TRY(load({"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}, entries)
-          .context("the NVIDIA driver cannot take a process off the GPU: that needs driver 570 or later"));
+          .context("the NVIDIA driver cannot move a process off the GPU: this needs driver 570 or later"));
   if (const int code = api.init(0); code != 0)
     return make_error(Code::unsupported, "the CUDA driver does not start: error " + std::to_string(code));
   return api;
@@ -98,7 +98,7 @@ class Processes {
       const auto state = state_of(pid);
       if (state == ProcessState::failed)
         return make_error(Code::io,
-                          "the driver says that process " + std::to_string(pid) + " cannot be saved any more");
+                          "the driver says that process " + std::to_string(pid) + " can no longer be saved");
       if (state != from) continue;
       const int result = call(pid);
       if (result == 0) continue;
@@ -121,7 +121,7 @@ Result<void> take_and_give_back(std::string_view what, std::span<char* const> wo
   for (const std::string_view word : words.first(std::min(words.size(), k_processes_max))) {
     int pid = 0;
     if (std::from_chars(word.data(), word.data() + word.size(), pid).ec != std::errc{} || pid <= 0)
-      return make_error(Code::usage, "'" + std::string(word) + "' is no process id");
+      return make_error(Code::usage, "'" + std::string(word) + "' is not a process id");
     pids.push_back(pid);
   }
   TRY_ASSIGN(const CheckpointApi api, checkpoint_api());

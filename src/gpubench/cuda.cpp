@@ -232,7 +232,7 @@ class CudaDevice final : public Device {
   Result<double> peer_copy(std::uint32_t other, std::uint64_t bytes, std::uint32_t times) override {
     cuda::DeviceNumber peer = 0;
     CU_TRY(cuda_.cuDeviceGet(&peer, static_cast<int>(other)), "finding the other device");
-    if (peer == number_) return make_error(Code::unsupported, "a device is no peer of itself");
+    if (peer == number_) return make_error(Code::unsupported, "a device cannot be a peer of itself");
     CudaContext there(cuda_, peer);
     TRY(there.take());
     Result<double> time = copy_between(there, peer, bytes, times);

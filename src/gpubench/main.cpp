@@ -72,7 +72,7 @@ GemmWay best_way(const Backend& backend, const std::string& index) {
 Result<void> run_test(std::span<char* const> words) {
   const std::string_view name(words[0]);
   const auto backend = std::ranges::find_if(k_backends, [&](const Backend* one) { return one->name == words[1]; });
-  if (backend == k_backends.end()) return make_error(Code::usage, "there is no backend of that name");
+  if (backend == k_backends.end()) return make_error(Code::usage, "there is no backend with that name");
   const auto index = static_cast<std::uint32_t>(std::strtoul(words[2], nullptr, 10));
   TRY_ASSIGN(Parameters parameters, Parameters::parse(words.subspan(3)));
   if ((name == "gemm" || name == "sustain") && *backend == &k_cuda && parameters.number("numbers", 0) == 0)
@@ -81,7 +81,7 @@ Result<void> run_test(std::span<char* const> words) {
   say_facts(device->facts());
   for (const Test& test : k_tests)
     if (test.name == name) return test.run(*device, parameters);
-  return make_error(Code::usage, "there is no test of that name");
+  return make_error(Code::usage, "there is no test with that name");
 }
 
 int serve(std::span<char* const> words) {

@@ -57,7 +57,7 @@ Result<std::uint64_t> hear_seed() {
   say("ready");
   std::array<char, 64> line{};
   if (std::fgets(line.data(), line.size(), stdin) == nullptr)
-    return make_error(Code::cancelled, "the agent has gone before the test began");
+    return make_error(Code::cancelled, "the agent disconnected before the test began");
   const std::string_view text(line.data());
   constexpr std::string_view k_word = "seed ";
   std::uint64_t seed = 0;

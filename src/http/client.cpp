@@ -226,7 +226,7 @@ Result<void> Client::State::look(const Request& request, const Exchange& exchang
   if (request.progress && !request.progress(exchange.sent, exchange.received))
     return make_error(Code::cancelled, "stopped");
   if (now - stirred_at > request.limits.stalled_max)
-    return make_error(Code::timed_out, "nothing has moved for " + format_duration(request.limits.stalled_max));
+    return make_error(Code::timed_out, "no data has moved for " + format_duration(request.limits.stalled_max));
   if (now - began > request.limits.total_max)
     return make_error(Code::timed_out, "not done after " + format_duration(request.limits.total_max));
   return {};
@@ -237,7 +237,7 @@ Result<CURLcode> Client::State::run(const Request& request, Exchange& exchange) 
   stirred = 0;
   for (;;) {
     int running = 0, left = 0;
-    if (curl_multi_perform(multi, &running) != CURLM_OK) return make_error(Code::internal, "libcurl cannot go on");
+    if (curl_multi_perform(multi, &running) != CURLM_OK) return make_error(Code::internal, "libcurl cannot continue");
     while (const CURLMsg* message = curl_multi_info_read(multi, &left))
       if (message->msg == CURLMSG_DONE) return message->data.result;
     TRY(look(request, exchange));
@@ -256,7 +256,7 @@ Result<Answer> Client::perform(const Request& request) {
   const std::string attempt = request.method + " at " + origin.scheme + "://" + origin.authority;
   for (const Header& header : request.headers)
     if (!is_header_text(header.name) || !is_header_text(header.value))
-      return make_error(Code::usage, attempt + ": a header has control characters in it");
+      return make_error(Code::usage, attempt + ": a header contains control characters");
   Exchange exchange;
   exchange.request = &request;
   CurlList headers;
@@ -273,7 +273,7 @@ Result<Answer> Client::perform(const Request& request) {
     const char* said = state_->reason[0] != '\0' ? state_->reason.data() : curl_easy_strerror(*result);
     return make_error(code_of(*result), attempt + ": " + sanitize(trim(said), 300));
   }
-  if (!exchange.headers_ended) return make_error(Code::host_unreachable, attempt + ": the answer is cut off");
+  if (!exchange.headers_ended) return make_error(Code::host_unreachable, attempt + ": the answer is truncated");
   long status = 0;
   curl_easy_getinfo(state_->easy, CURLINFO_RESPONSE_CODE, &status);
   curl_off_t after = 0;
@@ -315,11 +315,11 @@ bool is_authority(std::string_view text) {
 
 Result<Origin> parse_origin(std::string_view url) {
   const auto none = [](const std::string& why) {
-    return make_error(Code::usage, "this is no http or https URL: " + why);
+    return make_error(Code::usage, "this is not an http or https URL: " + why);
   };
   if (url.size() > k_url_max) return none("it is longer than " + std::to_string(k_url_max) + " bytes");
   if (std::ranges::any_of(url, [](char c) { return c <= 0x20 || c == 0x7F || c == '"' || c == '\\'; }))
-    return none("it has bytes in it that must be encoded");
+    return none("it contains bytes that must be encoded");
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) return none("it does not begin with https://");
   Origin origin;
@@ -328,9 +328,9 @@ Result<Origin> parse_origin(std::string_view url) {
   const std::size_t host = colon + 3;
   origin.path_at = std::min(url.find_first_of("/?#", host), url.size());
   origin.authority = lower(url.substr(host, origin.path_at - host));
-  if (origin.authority.empty() || origin.authority.front() == ':') return none("it names no host");
-  if (origin.authority.find('@') != std::string::npos) return none("it has a user name or password in it");
-  if (!is_authority(origin.authority)) return none("no host has such a name");
+  if (origin.authority.empty() || origin.authority.front() == ':') return none("it does not name a host");
+  if (origin.authority.find('@') != std::string::npos) return none("it contains a user name or password");
+  if (!is_authority(origin.authority)) return none("the host name is not valid");
   return origin;
 }
 

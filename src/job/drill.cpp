@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t k_line_max = 4096;
 constexpr std::size_t k_digits_max = 15;
 constexpr std::size_t k_between_max = 4;  // characters between a word and its number
-// The finest count first: of the words that both attempts print, that one is compared.
+// The finest count comes first: of the words that both attempts print, that one is compared.
 constexpr std::array<std::string_view, 5> k_words = {"step", "iteration", "iter", "batch", "epoch"};
 
-// The number behind `word` in a line of lower case, if there is one.
+// Returns the number after `word` in a line of lower case, if there is one.
 std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {
   for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
     if (at > 0 && is_letter(line[at - 1])) continue;
@@ -44,13 +44,13 @@ std::optional<DrillVerdict> judge_progress(const DrillFacts& facts, const std::s
   const std::string reached = word + " " + std::to_string(before.highest) + " was reached on " + facts.from;
   if (before.highest > before.lowest && after.lowest <= before.lowest)
     return DrillVerdict{"no",
-                        reached + ", and on " + facts.to + " it began anew at " + word + " " +
+                        reached + ", and on " + facts.to + " it restarted at " + word + " " +
                             std::to_string(after.lowest) + ": it does not load its checkpoint",
                         {}};
   if (after.lowest > before.lowest && (after.highest > after.lowest || facts.succeeded)) {
     const std::uint64_t lost = before.highest >= after.lowest ? before.highest - after.lowest + 1 : 0;
     return DrillVerdict{
-        "yes", reached + ", it went on at " + word + " " + std::to_string(after.lowest) + " on " + facts.to, lost};
+        "yes", reached + ", it continued at " + word + " " + std::to_string(after.lowest) + " on " + facts.to, lost};
   }
   if (!final) return std::nullopt;
   return DrillVerdict{"unknown",
@@ -64,7 +64,7 @@ std::optional<DrillVerdict> judge_checkpoints(const DrillFacts& facts, bool fina
     if (facts.saved_after->root == facts.first.root)
       return DrillVerdict{"no",
                           "its first checkpoint on " + facts.to + " has the same bytes as its first on " + facts.from +
-                              ": it began anew",
+                              ": it restarted from the beginning",
                           {}};
     if (facts.saved_after->files > facts.restored.files)
       return DrillVerdict{"yes",
@@ -79,7 +79,7 @@ std::optional<DrillVerdict> judge_checkpoints(const DrillFacts& facts, bool fina
                                               : "it ran on " + facts.to;
   return DrillVerdict{
       "unknown",
-      did + ", but nothing shows from where it went on: let it print lines such as 'step 120', then drill it again",
+      did + ", but nothing shows where it continued: make it print lines such as 'step 120', then run the drill again",
       {}};
 }
 }  // namespace

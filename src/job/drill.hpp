@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of a drill: whether a job that lost its host continues where it was, or restarts. Pure.
+// Judges a drill: whether a job that lost its host continues where it was, or restarts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace gridctl::job {
 
-// The numbers behind a word of progress ("step 12", "global_step=12", "\"epoch\": 3") in what a program prints. Bytes
-// come in pieces of any size and are not trusted: lines beyond 4 KiB are read to there, numbers have at most 15 digits.
+// Reads the numbers after a word of progress ("step 12", "global_step=12", "\"epoch\": 3") in a program's output. Bytes
+// come in pieces of any size and are not trusted: only 4 KiB of a line are read, numbers have at most 15 digits.
 class ProgressReader {
  public:
   struct Range {
@@ -22,9 +22,9 @@ class ProgressReader {
     bool operator==(const Range&) const = default;
   };
   void read(std::string_view bytes);
-  // By word: "step", "iteration", "iter", "batch", "epoch".
+  // Keyed by word: "step", "iteration", "iter", "batch", "epoch".
   [[nodiscard]] const std::map<std::string, Range>& ranges() const { return ranges_; }
-  // Some word has come with two different numbers, or none came at all.
+  // Returns true if some word has appeared with two different numbers, or no word at all.
   [[nodiscard]] bool moves_or_is_mute() const;
 
  private:
@@ -52,7 +52,7 @@ struct DrillVerdict {
   std::string why;                          // one line for people
   std::optional<std::uint64_t> steps_lost;  // in the program's own count
 };
-// nullopt: nothing is shown yet. With `final` nothing more will come, and there always is a verdict.
+// Returns nullopt if nothing is proven yet. With `final`, nothing more will come, and there always is a verdict.
 [[nodiscard]] std::optional<DrillVerdict> judge_drill(const DrillFacts& facts, bool final);
 
 }  // namespace gridctl::job

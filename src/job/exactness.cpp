@@ -27,9 +27,9 @@ constexpr double k_same = 0.05;          // of the noise: parallel sums may roun
 
 constexpr std::string_view k_between = " \t:=#\"'[(";  // a name and its number
 constexpr std::string_view k_epoch = "epoch";
-// The finest count first.
+// The finest count comes first.
 constexpr std::array<std::string_view, 5> k_counting = {"step", "iteration", "iter", "batch", k_epoch};
-// Names that say how fast or where a program runs, or what its schedule is, and nothing of its data.
+// Names that say how fast or where a program runs, or what its schedule is, and nothing about its data.
 constexpr std::array<std::string_view, 18> k_about_speed = {
     "time", "second", "elapsed", "duration", "per_s", "/s",    "speed",    "throughput", "tokens",
     "mem",  "util",   "flops",   "learning", "decay", "momentum", "samples", "version",    "date"};
@@ -61,7 +61,7 @@ struct Number {
   std::size_t end = 0;  // behind it
 };
 
-// At `at`: "-0.53", "1.2e-05". Not "20.1ms": what has a unit is a speed or a size.
+// Reads a number at `at`: "-0.53", "1.2e-05". Not "20.1ms": a number with a unit is a speed or a size.
 std::optional<Number> number_at(std::string_view line, std::size_t at) {
   std::size_t end = at;
   const auto digits = [&] {
@@ -104,7 +104,7 @@ struct Named {
   StepNumbers::Value value;
 };
 
-// Each "name: number" of a line in lower case.
+// Returns each "name: number" of a line in lower case.
 std::vector<Named> named_numbers(std::string_view line) {
   std::vector<Named> found;
   for (std::size_t at = 0; at < line.size();) {
@@ -130,7 +130,7 @@ std::vector<Named> named_numbers(std::string_view line) {
   return found;
 }
 
-// The 32 of tqdm's " 50%|####  | 32/64 [00:01<00:01" and of Keras's "32/64 [=====>" at the beginning of a line.
+// Returns the 32 of tqdm's " 50%|####  | 32/64 [00:01<00:01" and of Keras's "32/64 [=====>" at the start of a line.
 std::optional<double> progress_bar(std::string_view line) {
   std::size_t at = line.rfind("| ");
   at = at == std::string_view::npos ? 0 : at + 2;
@@ -141,7 +141,7 @@ std::optional<double> progress_bar(std::string_view line) {
   return std::strtod(std::string(line.substr(at, end - at)).c_str(), nullptr);
 }
 
-// Without the colours of terminals ("\x1b[1m").
+// Removes the colours of terminals ("\x1b[1m").
 std::string uncoloured(std::string_view line) {
   std::string plain;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -231,7 +231,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// Subtracts from each value the line through its neighbours: the noise of its batch is left, without the trend.
+// Subtracts from each value the line through its neighbours: the noise of its batch remains, without the trend.
 std::vector<double> residuals_of(const std::vector<double>& values) {
   const int count = static_cast<int>(values.size());
   std::vector<double> residuals(values.size());
@@ -271,8 +271,8 @@ double product_of(const std::vector<double>& a, const std::vector<double>& b, st
   return sum;
 }
 
-// By how many standard deviations the noise of two series resembles each other more than chance would have it. Ranks,
-// so that a few spikes decide nothing; neighbours in a series are not independent, which leaves fewer true samples.
+// Returns by how many standard deviations the noise of two series is more alike than by chance. Uses ranks, so that a
+// few spikes decide nothing; neighbours in a series are not independent, which leaves fewer true samples.
 double likeness(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> x = ranks_of(residuals_of(a)), y = ranks_of(residuals_of(b));
   const double xx = product_of(x, x), yy = product_of(y, y);
@@ -310,7 +310,7 @@ std::vector<Pair> common_steps(const Series& before, const Series& after) {
   return pairs;
 }
 
-// Whether two runs on different data would print different numbers.
+// Returns whether two runs on different data would print different numbers.
 bool tells_runs_apart(const std::vector<Pair>& pairs, double noise) {
   std::vector<double> units, sizes;
   bool varies = false;
@@ -329,7 +329,8 @@ std::string number_text(double number) {
   return text;
 }
 
-// Whether the steps after the restore are like the first ones of the run, and those before the failure were not.
+// Returns whether the steps after the restore are like the first ones of the run, and those before the failure were
+// not.
 bool repeats_first_steps(const Series& first, const Series& before, const Series& after) {
   const std::vector<double> of_run = values_of(first, k_first_batches_max), again = values_of(after, k_first_batches_max);
   if (of_run.empty() || again.empty() || after.begin()->first <= first.begin()->first) return false;
@@ -368,7 +369,7 @@ ExactnessVerdict judge_series(const std::string& name, const Series& first, cons
   const double noise = noise_of(had);
   if (!tells_runs_apart(pairs, noise)) return out;
   std::size_t differ = 0;
-  // The first number after a restore may be a mean of fewer steps.
+  // The first number after a restore may be a mean over fewer steps.
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const double difference = std::abs(pairs[i].after - pairs[i].before);
     const bool same = difference <= std::max(1.01 * pairs[i].unit, k_same * noise);
@@ -385,22 +386,22 @@ std::string why_of(const ExactnessVerdict& of) {
   switch (of.verdict) {
     case Exactness::exact:
       return "continued exactly: '" + of.number + "' is the same before the failure and after it, at " + steps +
-             " that were done twice" +
+             " that ran twice" +
              (of.largest_difference > 0 ? " (largest difference " + number_text(of.largest_difference) + ")" : "");
     case Exactness::other_data:
       return "other data: '" + of.number + "' differs by up to " + number_text(of.largest_difference) + " from step " +
-             number_text(of.differs_from) + " on, at " + steps + " that were done twice";
+             number_text(of.differs_from) + " on, at " + steps + " that ran twice";
     case Exactness::repeats:
       return "repeats its first batches: after the restore, '" + of.number +
              "' follows that of the first steps of the run, and differs by up to " + number_text(of.largest_difference) +
-             " at " + steps + " that were done twice";
+             " at " + steps + " that ran twice";
     case Exactness::cannot_tell: break;
   }
   if (of.steps >= k_steps_in_common_min)
-    return "cannot tell: the numbers printed with the " + steps + " that were done twice do not tell runs apart";
+    return "cannot tell: the numbers printed with the " + steps + " that ran twice cannot distinguish runs";
   if (of.steps > 0)
-    return "cannot tell: only " + std::to_string(of.steps) + " steps with numbers were done twice, and 8 are needed";
-  return "cannot tell: no step was printed with numbers both before the failure and after it";
+    return "cannot tell: only " + std::to_string(of.steps) + " steps with numbers ran twice, and 8 are needed";
+  return "cannot tell: no step has printed numbers both before and after the failure";
 }
 
 int telling(std::string_view name) {
@@ -442,14 +443,14 @@ std::string exactness_remedy(Exactness verdict, std::string_view recognised_by) 
       {"accelerate", "use accelerator.save_state and load_state, and accelerator.skip_first_batches for the epoch that was "
                      "interrupted"},
       {"deepspeed", "save torch's, NumPy's and Python's generators and the sampler's position as client_state"},
-      {"keras", "make the seed of the shuffle from the epoch, and skip the batches that were done"},
+      {"keras", "derive the seed of the shuffle from the epoch, and skip the batches that are done"},
       {"sb3", "save the replay buffer with the model, and seed the environment from the step"},
       {"orbax", "save the data iterator with the model (Grain has one with state), and derive keys with jax.random.fold_in"},
   };
   for (const Row& row : k_remedies)
     if (recognised_by.starts_with(row.framework)) return std::string(row.remedy);
   return "save the random generators (torch.get_rng_state(), NumPy's, Python's) and the sampler's position in the "
-         "checkpoint, or make the seed of each batch from its step";
+         "checkpoint, or derive the seed of each batch from its step";
 }
 
 std::string exactness_text(const ExactnessVerdict& verdict, std::string_view recognised_by) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a restored job is the run that it would have been: the steps after its last checkpoint are done twice, before
-// the failure and after it, and the program prints numbers with them. Pure.
+// Judges whether a restored job continued exactly: the steps after its last checkpoint run twice, before the failure
+// and after it, and the program prints numbers with them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace gridctl::job {
 
-// Numbers by step in lines of output ("step 12 loss 0.31", "{'loss': 0.7, 'epoch': 0.02}", tqdm's "32/64 [... loss=0.5]").
-// Bytes come in pieces of any size and are not trusted. Of long runs it keeps the first and the last steps.
+// Reads numbers by step in lines of output ("step 12 loss 0.31", "{'loss': 0.7, 'epoch': 0.02}", tqdm's "32/64 [...
+// loss=0.5]"). Bytes come in pieces of any size and are not trusted. For long runs, keeps the first and the last steps.
 class StepNumbers {
  public:
   struct Step {
@@ -29,7 +29,7 @@ class StepNumbers {
 
   void read(std::string_view bytes);
   void add(const std::string& name, Step step, Value value);
-  // By the word that counts and the name, such as "iter loss".
+  // Keyed by the counting word and the name, such as "iter loss".
   [[nodiscard]] const std::map<std::string, Series>& series() const { return series_; }
   void add_absent(const StepNumbers& earlier);  // of steps that are not here
 
@@ -54,13 +54,15 @@ struct ExactnessVerdict {
   std::string why;                   // one line for people
 };
 
-// `first`: the attempt that began from nothing; `before`: what came before the failure; `after`: the restored attempt.
+// `first`: the attempt that started from nothing. `before`: the steps before the failure. `after`: the restored
+// attempt.
 [[nodiscard]] ExactnessVerdict judge_exactness(const StepNumbers& first, const StepNumbers& before,
                                                const StepNumbers& after);
 
-// Names what to change in a program, by how its checkpoints were recognised ("torch:ckpt.pt", "transformers:checkpoint-500").
+// Says what to change in a program, by how its checkpoints were recognised ("torch:ckpt.pt",
+// "transformers:checkpoint-500").
 [[nodiscard]] std::string exactness_remedy(Exactness verdict, std::string_view recognised_by);
-// One line for people: why, and what to change.
+// Returns one line for people: why, and what to change.
 [[nodiscard]] std::string exactness_text(const ExactnessVerdict& verdict, std::string_view recognised_by);
 
 }  // namespace gridctl::job

@@ -17,9 +17,10 @@ void FailureDetector::answered(BootTime now) {
 void FailureDetector::tick(BootTime now, bool others_answer) {
   const Duration gap = last_tick_.ns == 0 ? Duration::zero() : now - last_tick_;
   last_tick_ = now;
-  // We slept: what was silent before may have been heard long since, and is asked anew for as long as ever.
+  // This machine slept: a host that was silent before may have answered long since, and is asked again for the usual
+  // time.
   if (gap > tick_max_) counted_ = Duration::zero();
-  // After a long gap even the others' last answers are old news: count nothing until a normal tick confirms.
+  // After a long gap, even the others' last answers are old: nothing counts until a normal tick confirms.
   if (others_answer && gap <= tick_max_) counted_ += std::clamp(gap, Duration::zero(), k_tick_counts);
 }
 

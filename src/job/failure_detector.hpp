@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is a silent host given up? Pure. Silence counts only while we ourselves were awake and somebody else answered:
-// otherwise it may be our own network or our own sleep (rule: unreachable is not dead).
+// Decides when a silent host is given up. Pure. Silence counts only while this machine was awake and another host
+// answered: otherwise its own network or its own sleep may be the reason (rule: unreachable is not dead).
 #pragma once
 
 #include "base/time.hpp"
@@ -11,13 +11,13 @@ enum class Liveness : std::uint8_t { answering, suspect, unreachable, lost };
 
 class FailureDetector {
  public:
-  // `tick_max`: a gap between two ticks longer than this means that we slept, and is not counted. A shorter one counts
+  // `tick_max`: a longer gap between two ticks means that this machine slept, and does not count. A shorter one counts
   // for a second at most: it may be a nap as well as a slow disk.
   explicit FailureDetector(Duration tick_max) : tick_max_(tick_max) {}
   void answered(BootTime now);
   // Call regularly. `others_answer`: at least one other host answered recently.
   void tick(BootTime now, bool others_answer);
-  // suspect after 1/3 of lost_after, unreachable after 2/3, lost after all of it.
+  // Returns suspect after 1/3 of lost_after, unreachable after 2/3, lost after all of it.
   [[nodiscard]] Liveness judge(Duration lost_after) const;
   [[nodiscard]] Duration counted() const { return counted_; }
 

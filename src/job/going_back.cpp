@@ -21,8 +21,8 @@ const Saved* find_saved(const State& state, CheckpointSeq seq) {
   return found == list.end() ? nullptr : &*found;
 }
 
-// Returns the newest of those that `may` holds of; a provisional one only when there is no other, and what an attempt
-// left at its end only when there is nothing else.
+// Returns the newest for which `may` is true; a provisional one only if there is no other, and what an attempt left at
+// its end only if there is nothing else.
 template <class May>
 std::optional<CheckpointSeq> newest_of(const State& state, May may) {
   std::optional<CheckpointSeq> sure, unsure, left;
@@ -76,7 +76,7 @@ std::vector<std::string> failed_from(const State& state, CheckpointSeq bad, cons
 std::optional<CheckpointSeq> earlier_than(const State& state, CheckpointSeq bad) {
   if (bad.value == 0 || state.is_suspect(bad) || state.gone_back >= k_steps_back) return std::nullopt;
   if (state.gone_back == 0) return newest_of(state, [&](const Saved& one) { return one.seq < bad; });
-  // Made by the host whose checkpoint was blamed first, this one may be bad for the same reason.
+  // This checkpoint was made by the host whose checkpoint was blamed first, so it may be bad for the same reason.
   const Saved* blamed = find_saved(state, state.suspects.empty() ? bad : state.suspects.back());
   const HostName maker = blamed == nullptr ? HostName{} : blamed->host;
   return newest_of(state, [&](const Saved& one) { return one.seq < bad && is_proven(state, one, maker); });
@@ -100,11 +100,11 @@ void note_progress(State& state, CheckpointSeq from) {
 std::string withdraw_marks(State& state) {
   const auto count = std::min(static_cast<std::size_t>(state.gone_back), state.suspects.size());
   if (count == 0) return "";
-  std::string text = "; it fails from earlier checkpoints as well, so checkpoint";
+  std::string text = "; it also fails from earlier checkpoints, so checkpoint";
   std::vector<std::string> numbers;
   for (std::size_t i = state.suspects.size() - count; i < state.suspects.size(); ++i)
     numbers.push_back(std::to_string(state.suspects[i].value));
-  text += (count > 1 ? "s " : " ") + join(numbers, " and ") + (count > 1 ? " are" : " is") + " not suspect any more";
+  text += (count > 1 ? "s " : " ") + join(numbers, " and ") + (count > 1 ? " are" : " is") + " no longer suspect";
   state.suspects.resize(state.suspects.size() - count);
   state.gone_back = 0;
   state.restore.reset();

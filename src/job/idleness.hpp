@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a job on one host hang? It has no peers to be compared with, so it is compared with itself: it hangs when it
-// prints nothing, saves nothing, and its GPUs (or processors) are idle, for far longer than it has ever been. A job that
-// is idle by habit (a server, an interpreter that waits for a person) is never judged. Pure.
+// Decides whether a job on one host hangs. It has no peers, so it is compared with itself: it hangs when it prints
+// nothing, saves nothing, and its GPUs (or processors) are idle, for far longer than ever before. A job that is usually
+// idle (a server, an interpreter that waits for a person) is never judged. Pure.
 #pragma once
 
 #include <array>

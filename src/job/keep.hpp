@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoints of a job are kept. Pure.
+// Decides which checkpoints of a job are kept. Pure.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace gridctl::job {
 
-// The rules add up: what one of them wants stays.
+// Rules add up: a checkpoint that one of them wants stays.
 struct KeepPolicy {
   int last = 3;                           // the newest so many; 1..1000
   int hourly = 0, daily = 0, weekly = 0;  // of the newest so many hours, days, weeks (UTC, from Monday) that have any,
-                                          // the newest; 0..1000
+                                          // the newest one of each; 0..1000
   int best = 0;                           // those with the best `metric`; without it none competes; 0..1000
   std::string metric;
   bool highest = false;  // is best; else the lowest
@@ -32,7 +32,7 @@ struct KeepCandidate {
   const Metrics* metrics = nullptr;  // borrowed
 };
 
-// For each, oldest first, whether it is kept.
+// Returns for each, oldest first, whether it is kept.
 [[nodiscard]] std::vector<bool> kept(const KeepPolicy& policy, std::span<const KeepCandidate> saved);
 
 }  // namespace gridctl::job

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of a bag (`finally`). The job's own specification says whether its attempts run that or tasks: by a
-// variable that the daemon sets for it, and no user may.
+// Describes the last step of a bag (`finally`). The job's own specification says whether its attempts run that or
+// tasks: by a variable that the daemon sets for it, and no user may.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline constexpr const char* k_tasks_failed_list_name = "GRIDCTL_TASKS_FAILED_LI
 inline constexpr const char* k_tasks_role = "tasks";  // of the input that a last step has instead of the working directory
 
 [[nodiscard]] inline bool is_last_step(const Spec& spec) { return spec.tasks && spec.envs.contains(k_tasks_done_name); }
-// The job with the resources that a worker of this level has.
+// Returns the job with the resources of a worker of this level.
 [[nodiscard]] inline Spec at_level(Spec spec, std::uint64_t level) {
   if (!spec.tasks || spec.tasks->raise.level == level) return spec;
   Raise& raise = spec.tasks->raise;
@@ -32,13 +32,13 @@ inline constexpr const char* k_tasks_role = "tasks";  // of the input that a las
   spec.resources.disk_bytes = times(raise.disk_bytes, raise.disk);
   return spec;
 }
-// The job as its user has described it.
+// Returns the job as its user described it.
 [[nodiscard]] inline Spec without_last_step(Spec spec) {
   for (const char* name : {k_tasks_done_name, k_tasks_failed_name, k_tasks_failed_list_name}) spec.envs.erase(name);
   return at_level(std::move(spec), 0);
 }
 
-// Why a bag leaves its host: its tasks are over, and its last step comes. Nothing of the attempt is waited for.
+// Reason for which a bag leaves its host: its tasks are over, and its last step follows. Nothing waits for the attempt.
 inline constexpr std::string_view k_for_tasks = "tasks_over";
 
 }  // namespace gridctl::job

@@ -27,7 +27,7 @@ bool is_one_of(std::string_view text, std::span<const std::string_view> heads) {
 
 bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// A whole word, in any case.
+// Matches a complete word, in any case.
 bool has_word(std::string_view text, std::string_view word) {
   const std::string low = lower(text);
   const auto goes_on = [&](std::size_t at) { return at < low.size() && (is_digit(low[at]) || is_letter(low[at])); };
@@ -53,13 +53,13 @@ struct Pattern {
 
 constexpr std::string_view k_memory = "the program ran out of memory", k_gpu_memory = "the GPU ran out of memory",
                            k_host_memory = "the host is out of memory", k_disk = "the host's disk is full",
-                           k_driver = "the host's GPU driver does not suit the program",
+                           k_driver = "the host's GPU driver does not match the program",
                            k_broken_gpu = "a GPU of the host is faulty", k_module = "a module is missing",
                            k_nan = "a number became NaN", k_port = "a port is in use",
                            k_collective = "a collective operation failed or timed out",
                            k_kernel = "the kernel killed a process of the job";
 
-// The first row that fits counts.
+// The first matching row counts.
 constexpr auto k_patterns = std::to_array<Pattern>({
     {In::exception, "", "libcuda.so", k_driver, Advice::blame_host},
     {In::line, "", "error while loading shared libraries: libcuda.so", k_driver, Advice::blame_host},
@@ -118,7 +118,7 @@ constexpr auto k_patterns = std::to_array<Pattern>({
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
-// "[rank 3] " is ours, "[rank3]: " torch's.
+// "[rank 3] " is our label, "[rank3]: " is torch's.
 std::string_view without_label(std::string_view line) {
   for (const std::string_view close : {"] ", "]: "}) {
     if (!line.starts_with("[rank")) break;
@@ -160,7 +160,7 @@ bool is_trailer(std::string_view line) {
   return trim(line).empty() || is_one_of(line, k_heads);
 }
 
-// An exception's name and message; empty when the line is none: names have no blanks and end as such names do.
+// Returns an exception's name and message; empty if the line has none: such names have no blanks and a typical ending.
 std::pair<std::string_view, std::string_view> as_exception(std::string_view line) {
   if (line.starts_with("Exception in thread \"")) {
     const std::size_t end = line.find("\" ", 21);
@@ -193,7 +193,7 @@ bool fits(const Pattern& row, std::string_view line, int exit_code) {
   return false;
 }
 
-// Torch's elastic launcher prints a summary of its own after the words of the ranks.
+// Torch's elastic launcher prints its own summary after the words of the ranks.
 void drop_summary(std::vector<std::string_view>& lines) {
   const auto found = std::ranges::find_if(lines, [](std::string_view line) {
     return has_part(line, "torch/distributed/elastic/multiprocessing/api.py") || has_part(line, "ChildFailedError");
@@ -233,7 +233,7 @@ LastWords judge_last_words(std::string_view output, int exit_code) {
     if (found == ranks.end()) found = ranks.insert(ranks.end(), {label, {}});
     found->second.push_back(rest);
   }
-  // A rank whose peer has died says that it could not talk to it: the peer's own words count before those.
+  // A rank whose peer has died reports that it could not reach the peer: the peer's own words count first.
   LastWords words;
   for (auto& [label, lines] : ranks) {
     LastWords one = judge_lines(std::move(lines), exit_code);
@@ -253,7 +253,7 @@ bool makes_directory(std::string_view output, std::string_view path) {
   const std::string_view line = trim(without_label(*last));
   const bool says = (has_part(line, "mkdir: ") && line.ends_with("File exists")) ||
                     as_exception(line).first.ends_with("FileExistsError");
-  // In quotes, which may be of any kind, by itself or below the working directory.
+  // The path is in quotes of any kind, alone or below the working directory.
   const std::size_t at = line.rfind(path);
   if (!says || at == std::string_view::npos || at == 0) return false;
   const char before = line[at - 1], after = at + path.size() < line.size() ? line[at + path.size()] : '\'';

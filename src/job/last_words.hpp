@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the last lines of a failed program and says what they mean for the next attempt. Pure: a table of patterns.
+// Reads the last lines of a failed program and decides what they mean for the next attempt. Pure: a table of patterns.
 //
 // Only the program's last words count. A pattern is tried on the line that ends the output (or on the exception that
-// ends a traceback), after launchers' summaries and the usual trailers are taken away; a line in the middle of a log
-// means nothing, and words that no row knows change nothing.
+// ends a traceback), without launchers' summaries and the usual trailers; a line in the middle of a log means nothing,
+// and words that match no row change nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace gridctl::job {
 
-// The next step after these words.
+// Next step after these words.
 enum class Advice : std::uint8_t {
   none,        // nothing is known
   restart,     // the next attempt may well succeed, on this host too
@@ -33,11 +33,12 @@ struct LastWords {
 
 inline constexpr std::size_t k_last_line_max = 200;
 
-// `exit_code`: as the shell tells it; 137 makes "Killed" believable.
+// `exit_code`: as the shell reports it; 137 makes "Killed" believable.
 [[nodiscard]] LastWords judge_last_words(std::string_view output, int exit_code);
-// Whether the program ended because the directory `path` was there already, and it makes that one itself.
+// Returns whether the program ended because the directory `path` already existed, which the program creates itself.
 [[nodiscard]] bool makes_directory(std::string_view output, std::string_view path);
-// "the GPU ran out of memory ("torch.OutOfMemoryError: CUDA out of memory…")"; empty without advice
+// Returns text such as: the GPU ran out of memory ("torch.OutOfMemoryError: CUDA out of memory…"); empty without
+// advice.
 [[nodiscard]] std::string in_words(const LastWords& words);
 
 }  // namespace gridctl::job

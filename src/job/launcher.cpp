@@ -10,7 +10,7 @@ namespace gridctl::job {
 namespace {
 using Environment = std::map<std::string, std::string>;
 
-// Read by torch.distributed's env:// rendezvous, and by all that stand on it.
+// Used by torch.distributed's env:// rendezvous, and everything built on it.
 Environment torch_environment(const RankPlace& place) {
   Environment env;
   env["MASTER_ADDR"] = place.hosts.front().address;
@@ -32,7 +32,7 @@ Environment torchrun_environment(const RankPlace& place) {
   return env;
 }
 
-// As mpirun tells its ranks; where there are several, mpirun itself does.
+// Sets what mpirun sets for its ranks; with several ranks, mpirun itself does.
 Environment mpi_environment(const RankPlace& place) {
   Environment env;
   if (place.world_size() > 1) return env;
@@ -50,7 +50,7 @@ std::vector<std::string> addresses_of(const std::vector<RankHost>& hosts) {
   return addresses;
 }
 
-// "8(x2),4": how Slurm writes the tasks of each node.
+// "8(x2),4": Slurm's notation for the tasks of each node.
 std::string tasks_per_node(const std::vector<RankHost>& hosts) {
   std::vector<std::string> runs;
   for (std::size_t i = 0; i < hosts.size();) {
@@ -87,7 +87,7 @@ Environment jax_environment(const RankPlace& place) {
           {"JAX_PROCESS_ID", std::to_string(place.rank())}};
 }
 
-// One port for each rank of a host, counted from the rendezvous port.
+// Uses one port for each rank of a host, counted from the rendezvous port.
 Environment tensorflow_environment(const RankPlace& place) {
   std::vector<std::string> workers;
   for (const RankHost& host : place.hosts)
@@ -97,8 +97,8 @@ Environment tensorflow_environment(const RankPlace& place) {
                             std::to_string(place.rank()) + "}}"}};
 }
 
-// On one host ray.init() starts the cluster itself; on several the first one holds its head. The times are those with
-// which Ray notices a lost host within ten seconds and tries its tasks again; by default it is minutes, or never.
+// On one host, ray.init() starts the cluster itself; with several, the first one runs its head. With these times, Ray
+// notices a lost host within ten seconds and retries its tasks; by default it takes minutes, or never happens.
 Environment ray_environment(const RankPlace& place) {
   if (place.num_nodes() == 1) return {};
   return {{"RAY_health_check_period_ms", "1000"},
@@ -155,7 +155,7 @@ const std::vector<std::string>& launcher_names() {
 Result<Launcher> parse_launcher(std::string_view name) {
   for (const LauncherRow& row : k_rows)
     if (name == row.name) return row.launcher;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is no launcher; gridctl knows " +
+  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a launcher; gridctl supports " +
                                      join(launcher_names(), ", "));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment that a launcher sets for each rank. Only for the launcher that the job asks for: a job started by
-// plain `run` sees nothing of any launcher, for frameworks take RANK or SLURM_PROCID for the sign of a distributed run
+// Builds the environment that a launcher sets for each rank. Only for the launcher that the job asks for: a job started
+// by plain `run` sees no launcher, because frameworks take RANK or SLURM_PROCID as the sign of a distributed run
 // (Lightning, Accelerate, Transformers, DeepSpeed and submitit all look for them). How ranks are started: rank_start.
 #pragma once
 
@@ -26,7 +26,7 @@ struct RankHost {
   bool operator==(const RankHost&) const = default;
 };
 
-// Where one rank stands among all.
+// Says where one rank is among all.
 struct RankPlace {
   std::string run_id;  // the same for all ranks and attempts
   std::string job_name;

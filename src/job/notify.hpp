@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules say whom to notify about a job, and of which events. Values.
+// Holds rules that say whom to notify about a job, and of which events. Values.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Notify {
   bool operator==(const Notify&) const = default;
 };
 
-// The rules of a job, as they are kept beside it: they are no part of what runs, and no host learns of them.
+// Rules of a job are kept beside it: they are not part of what runs, and no host sees them.
 [[nodiscard]] std::string to_json(const std::vector<Notify>& rules);
 [[nodiscard]] Result<std::vector<Notify>> parse_notify(std::string_view json);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a job's working directory that are brought back: `outputs` of the job file.
+// Selects the files of a job's working directory to fetch: `outputs` of the job file.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
-// Patterns of what is wanted at such an end.
+// Returns the patterns wanted at such an end.
 [[nodiscard]] std::vector<std::string> outputs_at_end(const std::vector<Output>& outputs, bool success);
-// Patterns of what is wanted while the job runs, and how often: the shortest of their intervals, 0 when there are none.
+// Returns the patterns wanted while the job runs, and how often: the shortest of their intervals, 0 if there are none.
 struct OutputSync {
   std::vector<std::string> patterns;
   Duration every{};

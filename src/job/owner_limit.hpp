@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first words of a host's detail when a limit of the machine's owner ended an attempt: gridctl-lend(7).
+// First words of a host's detail when a limit of the machine's owner ended an attempt: gridctl-lend(7).
 #pragma once
 
 #include <string_view>

@@ -20,7 +20,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Median of the distances from the median: one slow rank does not move it.
+// Returns the median of the distances from the median: one slow rank does not move it.
 double spread(const std::vector<double>& values, double center) {
   std::vector<double> distances;
   for (const double value : values) distances.push_back(std::abs(value - center));
@@ -61,8 +61,8 @@ void RankPace::told(const RankStep& step) {
   if (open_.size() > k_open_max) open_.erase(open_.begin());
 }
 
-// By what they tell of computing, else by how long after the last of the step before each reached this one: nobody
-// begins earlier.
+// Uses the computing times that ranks report, or otherwise the time from the last arrival at the previous step until
+// each reached this one: no rank starts earlier.
 std::vector<double> RankPace::costs(std::size_t index) const {
   const StepTimes& row = whole_[index];
   const bool busy = std::ranges::all_of(row.ranks, [](const auto& one) { return one.second.busy_s.has_value(); });
@@ -114,7 +114,8 @@ void Progress::pause(BootTime at) {
   if (last_ && at > *last_) last_ = at;
 }
 
-// Thrice the longest of the usual gaps: a job that evaluates or saves now and then has shown that gap before.
+// Returns three times the longest of the usual gaps: a job that evaluates or saves occasionally has shown that gap
+// before.
 std::optional<Duration> Progress::allowed() const {
   if (gaps_.size() < k_gaps_min) return std::nullopt;
   const std::vector<Duration> gaps(gaps_.begin(), gaps_.end());
@@ -122,7 +123,7 @@ std::optional<Duration> Progress::allowed() const {
   const auto times = [](Duration duration, double factor) {
     return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
   };
-  // The promised patience is three times the usual step, and a minute at most for fast steps; a rank that has paused
+  // The promised patience is three times the usual step, and at most a minute for fast steps; a rank that has paused
   // for longer before may do so again.
   const Duration wanted = std::clamp(times(usual, k_hang_factor), k_hang_least, std::max(k_hang_most, times(usual, k_hang_factor)));
   return std::max(wanted, times(longest, 1.5));
@@ -139,7 +140,7 @@ std::optional<Progress::Hang> Progress::hang(BootTime now) const {
 }
 
 std::string Progress::Hang::text() const {
-  return "no progress for " + seconds_text(silent) + "; usually there is some every " + seconds_text(usual);
+  return "no progress for " + seconds_text(silent) + "; usually there is progress every " + seconds_text(usual);
 }
 
 }  // namespace gridctl::job

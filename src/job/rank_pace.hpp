@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a gang get on, and does one rank hold up the others? Judged from outside, by what ranks tell of their steps, by
-// their log lines and by checkpoints. Pure: values in, a word out; time comes with the events.
+// Decides whether a gang makes progress, and whether one rank delays the others. Judged from outside, by the steps that
+// ranks report, by their log lines and by checkpoints. Pure: values in, a word out; time comes with the events.
 //
-// Ranks of a synchronous job step together, so the time between two steps is the same for all, whoever is slow. What
-// tells is how long each computes before it waits for the others (`busy`). Where ranks do not say that, RankPace
-// compares the moments of steps; the controller reads those too seldom, and judges only ranks that say it.
+// Ranks of a synchronous job step together, so the time between two steps is the same for all, whichever is slow. The
+// useful figure is how long each computes before it waits for the others (`busy`). If ranks do not report that,
+// RankPace
+// compares the moments of steps; the controller reads those too rarely, and judges only ranks that report it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ inline constexpr double k_hang_factor = 3;       // times the usual step without
 inline constexpr Duration k_hang_least = std::chrono::seconds{30};  // a shorter pause is an evaluation or a cold cache
 inline constexpr Duration k_hang_most = std::chrono::minutes{1};    // of a job that steps faster than once in 20 s
 
-// A rank tells a step: a line of $GRIDCTL_METRICS such as {"step": 120, "step_s": 0.42}.
+// A rank reports a step: a line of $GRIDCTL_METRICS such as {"step": 120, "step_s": 0.42}.
 struct RankStep {
   std::uint32_t rank = 0;
   std::int64_t step = 0;
@@ -42,10 +43,10 @@ struct Straggler {
 class RankPace {
  public:
   explicit RankPace(std::uint32_t world) : world_(world) {}
-  // A new epoch begins with a new RankPace. Steps may come late, twice or never.
+  // A new epoch needs a new RankPace. Steps may arrive late, twice or never.
   void told(const RankStep& step);
-  // The slowest rank that is slower than its peers in at least eight of the last ten steps; nullopt: none, or too few
-  // steps are known.
+  // Returns the slowest rank that is slower than its peers in at least eight of the last ten steps; nullopt: none, or
+  // too few steps are known.
   [[nodiscard]] std::optional<Straggler> straggler() const;
   [[nodiscard]] std::size_t steps() const { return whole_.size(); }
 
@@ -60,21 +61,21 @@ class RankPace {
   std::deque<StepTimes> whole_;             // the last of them
 };
 
-// Whether a job makes no progress though all of its hosts answer.
+// Judges whether a job makes no progress although all of its hosts answer.
 class Progress {
  public:
-  // Any of: a step, a log line, a checkpoint. What comes regularly says how long is too long; a job of which only one
-  // sign was ever seen is not judged.
+  // Notes a step, a log line or a checkpoint. Regular signs define how long is too long; a job with only one sign so
+  // far is not judged.
   void sign(BootTime at);
-  // Its usual rhythm is stopped for a while that is known: setup, saving, waiting for a host.
+  // Notes that the usual rhythm stops for a known reason: setup, saving, waiting for a host.
   void pause(BootTime at);
   struct Hang {
     Duration silent{}, allowed{};
-    [[nodiscard]] std::string text() const;  // "no progress for 61 s; usually there is some every 2 s"
+    [[nodiscard]] std::string text() const;  // "no progress for 61 s; usually there is progress every 2 s"
     Duration usual{};
   };
   [[nodiscard]] std::optional<Hang> hang(BootTime now) const;
-  // The longest that this job may be silent; nullopt: not known yet.
+  // Returns the longest allowed silence of this job; nullopt: not known yet.
   [[nodiscard]] std::optional<Duration> allowed() const;
 
  private:

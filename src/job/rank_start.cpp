@@ -15,15 +15,15 @@ std::uint64_t fnv(std::string_view text) {
   return hash;
 }
 
-// The first host's command tells the other hosts when it has ended: then they end, too.
+// The first host's command tells the other hosts when it has ended: then they end too.
 std::string and_tell_the_others(const StarterPaths& paths) {
   return "code=$?\n" + shell_quote(paths.agent) + " gang-end \"$code\"\nexit \"$code\"\n";
 }
 
-// One executable without arguments is all that Hydra takes; a link to the agent under this name is one.
+// Hydra accepts only an executable without arguments, such as a link to the agent with this name.
 constexpr const char* k_call_link = "gang-run";
 
-// On every host, in PATH: OpenMPI's daemons look for it too, and the folder is another on each host.
+// Exists on every host, in PATH: OpenMPI's daemons look for it too, and the folder differs on each host.
 std::string call_link(const StarterPaths& paths) {
   return "folder=$(dirname " + shell_quote(paths.program) + ")\nln -sf " + shell_quote(paths.agent) + " \"$folder/" +
          k_call_link + "\"\nexport PATH=\"$folder:$PATH\"\n";
@@ -33,14 +33,14 @@ std::string mpi_exports(const StarterPaths& paths) {
   const std::string call = "\"$folder/" + std::string(k_call_link) + "\"";
   const std::string hosts = shell_quote(paths.hostfile), machines = shell_quote(paths.machinefile);
   std::string text = call_link(paths);
-  // OpenMPI: a daemonized orted would end its container; without keepalive a lost host is noticed after eight minutes.
+  // OpenMPI: a daemonized orted would end its container; without keepalive, a lost host is noticed after eight minutes.
   text += "export OMPI_MCA_plm_rsh_agent=" + std::string(k_call_link) + " OMPI_MCA_plm_rsh_no_tree_spawn=1\n";
   text += "export OMPI_MCA_orte_default_hostfile=" + hosts + " OMPI_MCA_orte_leave_session_attached=1\n";
   text += "export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2\n";
   text += "export OMPI_MCA_oob_tcp_keepalive_probes=3\n";
   text += "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n";
   text += "export PRTE_MCA_plm_ssh_agent=" + std::string(k_call_link) + " PRTE_MCA_prte_default_hostfile=" + hosts + "\n";
-  // MPICH, and Intel MPI, which is made from it.
+  // These are for MPICH, and for Intel MPI, which is based on it.
   text += "export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=" + call + " HYDRA_HOST_FILE=" + machines + "\n";
   text += "export I_MPI_HYDRA_BOOTSTRAP=rsh I_MPI_HYDRA_BOOTSTRAP_EXEC=" + call;
   return text + " I_MPI_HYDRA_HOST_FILE=" + machines + "\n";
@@ -63,8 +63,7 @@ std::string ray_ports(int first) {
          " --runtime-env-agent-port " + std::to_string(first + 4);
 }
 
-// `python3 -m ray…` serves where the package has put its script into no folder of PATH.
-// PATH is asked, not this function.
+// `python3 -m ray…` works if the package has put no script into PATH. PATH is searched, not this function.
 constexpr const char* k_ray = "ray() { if (unset -f ray; command -v ray) >/dev/null; then command ray \"$@\"; "
                               "else python3 -m ray.scripts.scripts \"$@\"; fi; }\n";
 

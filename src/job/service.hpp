@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service as its user describes it: programs that listen on one port of their host, behind one address. How many
-// there are stands in Spec::twins. A value.
+// Describes a service as its user does: programs that listen on one port of their host, behind one address. Spec::twins
+// has their number. A value.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace gridctl::job {
 
 inline constexpr int k_service_failures = 10;  // short runs in a row before a replica counts as broken, by default
 
-// Which requests go to the replica that had those before them; all others go to the one with the fewest under way.
+// Says which requests go to the replica that had their predecessors; all others go to the one with the fewest under
+// way.
 enum class Affinity : std::uint8_t {
   none,
   session,  // of one client, as the header X-Session-Id or a cookie of the gateway tells
@@ -48,23 +49,23 @@ struct Service {
   bool operator==(const Service&) const = default;
 };
 
-// A replica's state: whether its server was ever ready.
+// Holds a replica's state: whether its server was ever ready.
 struct Readiness {
   Epoch epoch{};        // of the newest attempt whose server was ready
   bool proven = false;  // some replica of the service was ready: the program can serve
   bool operator==(const Readiness&) const = default;
 };
-// Its gateway saw the server ready in this epoch; or (epoch 0) that of another replica of the service.
+// The gateway saw the server ready in this epoch; or (epoch 0) that of another replica of the service.
 struct ServerReady {
   Epoch epoch;
 };
-// A new version replaces what the replica runs: the attempt is stopped, and the next one runs that. Or the service
-// sleeps: the attempt is stopped, and the next one begins when somebody asks.
+// A new version replaces what the replica runs: the attempt is stopped, and the next one runs the new version. Or the
+// service sleeps: the attempt is stopped, and the next one starts with the next request.
 struct ServerReplaced {
   Epoch epoch;
   bool sleeps = false;
 };
-// Why such an attempt is stopped.
+// Reasons to stop such an attempt.
 inline constexpr std::string_view k_for_update = "updated", k_for_sleep = "asleep";
 
 }  // namespace gridctl::job

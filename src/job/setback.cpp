@@ -57,7 +57,7 @@ int streak_anywhere(const std::vector<Setback>& list) {
   return most;
 }
 
-// A wall clock that was set back must not make a rest longer.
+// A wall clock that was set back must not extend a rest.
 std::string why_resting(const std::vector<Setback>& list, const HostName& host, WallTime now) {
   const Setback* longest = nullptr;
   for (const Setback& one : list) {
@@ -68,7 +68,7 @@ std::string why_resting(const std::vector<Setback>& list, const HostName& host, 
   }
   if (longest == nullptr || host.empty()) return "";
   return "the job failed to start there " + std::to_string(longest->in_row) + " times in a row (" + longest->detail +
-         "); the next try is at " + format_rfc3339(longest->until);
+         "); the next attempt is at " + format_rfc3339(longest->until);
 }
 
 }  // namespace gridctl::job

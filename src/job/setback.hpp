@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts how often a job comes to nothing for one cause, on one host or anywhere, so that each further try comes later
-// and what a program does to itself is charged to the program in the end. Pure.
+// Counts how often a job fails for one cause, on one host or anywhere, so that each further try comes later and a
+// program's own faults are charged to it in the end. Pure.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Setback {
 };
 
 inline constexpr Duration k_rest_max = std::chrono::seconds{60};  // a flapping grid is retried at most once a minute
-// How long to wait after so many failures in a row: the first retry is immediate, then 1 s, 2 s, 4 s...
+// Returns the wait after this many failures in a row: the first retry is immediate, then 1 s, 2 s, 4 s...
 [[nodiscard]] Duration rest_after(int in_row);
 
 // Returns how often it has happened in a row.
@@ -41,9 +41,9 @@ int note_setback(std::vector<Setback>& list, const HostName& host, Cause cause, 
 // The job has started there.
 void forget_setbacks(std::vector<Setback>& list, const HostName& host);
 void forget_setback(std::vector<Setback>& list, const HostName& host, Cause cause);
-// The longest streak of the job itself, on no matter which host.
+// Returns the longest streak of the job itself, on any host.
 [[nodiscard]] int streak_anywhere(const std::vector<Setback>& list);
-// Why the job leaves the host alone now and until when, for people; empty: it does not.
+// Returns why the job avoids the host now and until when, for people; empty: it does not.
 [[nodiscard]] std::string why_resting(const std::vector<Setback>& list, const HostName& host, WallTime now);
 
 }  // namespace gridctl::job

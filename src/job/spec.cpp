@@ -18,7 +18,7 @@ using Interval = CheckpointPolicy::Interval;
 constexpr Names<Affinity, Affinity::prefix> k_affinity_names{"none", "session", "prefix"};
 constexpr Names<Interval, Interval::off> interval_name{"auto", "fixed", "off"};
 
-// An enumeration of two values as whether it is the second.
+// Stores an enumeration with two values as a flag: true for the second.
 template <class R, class E>
 void add_choice(R& r, const char* key, E& choice, std::remove_const_t<E> first, std::remove_const_t<E> second) {
   bool is_second = choice == second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request of a user: the parsed and checked job file. A value; it is stored with the job as JSON.
+// Represents a user's request: the parsed and checked job file. A value; it is stored with the job as JSON.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace gridctl::job {
 
-// vendor:names:memory range:count, each part optional ("nvidia:A100,H100:40GB..:2").
+// Notation: vendor:names:memory range:count, each part optional ("nvidia:A100,H100:40GB..:2").
 struct GpuRequest {
   std::optional<Vendor> vendor;
   std::vector<std::string> names;           // any of; matched without case, spaces, '-' and '_'; empty = any
@@ -66,7 +66,7 @@ struct CheckpointPolicy {
   bool operator==(const CheckpointPolicy&) const = default;
 };
 
-// The reaction to a job that makes no progress while its hosts answer, and to a host that slows all others down.
+// Says how to react to a job that makes no progress while its hosts answer, and to a host that slows all others down.
 enum class Hangs : std::uint8_t { restart, tell };
 enum class Stragglers : std::uint8_t { tell, replace };
 
@@ -100,12 +100,12 @@ struct Constraints {
   bool operator==(const Constraints&) const = default;
 };
 
-// The quantity that decides among hosts that fit: all are expectations of the whole job, failures counted.
+// Names the quantity that decides among suitable hosts: all are expectations of the complete job, failures counted.
 enum class Optimize : std::uint8_t { cost, time, reliability };
 [[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
 [[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
 
-// When it shall be done: at a time, or so long after it was submitted.
+// Says when the job should be done: at a time, or so long after its submission.
 struct Deadline {
   std::optional<WallTime> at;
   Duration after{};   // without `at`
@@ -116,7 +116,7 @@ struct Deadline {
 
 inline constexpr int k_nodes_max = 1024, k_spares_max = 8, k_ranks_per_node_max = 256;
 
-// The policy of a job on several hosts.
+// Holds the policy of a job on several hosts.
 struct GangPolicy {
   int nodes_min = 0;       // it goes on with so many when no host replaces a lost one; 0: with num_nodes alone
   int spares = 0;          // hosts that stand by: 0..k_spares_max
@@ -162,7 +162,7 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-// The least number of hosts that it runs on.
+// Returns the least number of hosts that the job runs on.
 [[nodiscard]] inline int nodes_least(const Spec& spec) {
   return spec.gang.nodes_min > 0 ? spec.gang.nodes_min : spec.num_nodes;
 }

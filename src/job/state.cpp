@@ -129,7 +129,7 @@ std::string effect_name(const Effect& effect) {
 
 namespace {
 
-// All or none: nothing is started before every member is ready and they reach each other.
+// All or none: nothing starts before every member is ready and they reach each other.
 void pending_launch(const Launching& phase, std::vector<Effect>& effects) {
   const Attempt& attempt = phase.attempt;
   const bool ready = !attempt.is_gang() || attempt.all(Part::prepared);
@@ -157,7 +157,8 @@ std::vector<Effect> pending(const State& state) {
                         },
                         [](const auto&) {}},
              state.phase);
-  // A host cleans up after an epoch and all older ones: the oldest first, before what it has saved is removed unread.
+  // A host cleans up after an epoch and all older ones, so the oldest is cleaned first: otherwise, its saved data would
+  // be removed unread.
   for (const PendingCleanup& end : state.pending_cleanups)
     if (std::ranges::none_of(state.pending_cleanups, [&](const PendingCleanup& other) {
           return other.host == end.host && other.epoch < end.epoch;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor's state machine of one job. Pure: no clock, no I/O, no randomness; time arrives in the event.
+// Implements the supervisor's state machine of one job. Pure: no clock, no I/O, no randomness; time arrives in the
+// event.
 //
 // A job's life:  Waiting -> Launching -> Running -> Collecting -> Done, or back to Waiting with a higher epoch.
-// Stopping takes the place of Running while a cancellation or a move is carried out. What may still be alive or lie
-// around on hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
+// Stopping replaces Running while a cancellation or a move is carried out. Processes and files that earlier attempts
+// may
+// have left on hosts are kept in `loose_ends` until the host has confirmed that they are gone.
 //
 // A move (its host is drained, or too likely to fail for the job's deadline) begins with MoveRequested: the attempt
 // runs on until a checkpoint made after it is safe, or patience ends; then MoveDue stops it, its last checkpoint is
-// collected, and it waits for another host. Whether another host can take it is asked before both; as long as none can,
-// MoveBlocked keeps it where it is. For a deadline it is moved with a checkpoint or not at all.
+// collected, and it waits for another host. Both need another host that can run the job; as long as there is none,
+// MoveBlocked keeps it where it is. For a deadline, it moves with a checkpoint or not at all.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +32,14 @@
 
 namespace gridctl::job {
 
-// The states that users see.
+// States that users see.
 enum class JobState : std::uint8_t { pending, starting, running, recovering, succeeded, failed, cancelled };
 [[nodiscard]] std::string_view state_name(JobState state);  // "PENDING"
 [[nodiscard]] Result<JobState> parse_state_name(std::string_view name);
 [[nodiscard]] bool is_final(JobState state);
 
 inline constexpr std::string_view k_setup_failed = "setup failed";  // a host's detail: `run` has never begun
-// How a member of an attempt ended, as far as is known; and the attempt, by the member that was the cause.
+// Says how a member of an attempt ended, as far as known; and the attempt, by the member that was the cause.
 enum class EndKind : std::uint8_t {
   exited,         // by itself, exit_code
   signalled,      // by a signal that was not ours
@@ -69,7 +71,7 @@ struct End {
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
 
-// How far a member has come. Each part includes those before it.
+// Says how far a member has come. Each part includes those before it.
 enum class Part : std::uint8_t {
   placed,     // intent committed
   prepared,   // its files are there and the host would start it (only members of a gang wait for the others here)
@@ -80,7 +82,7 @@ enum class Part : std::uint8_t {
 };
 [[nodiscard]] std::string_view part_name(Part part);  // "placed"
 
-// One host's part in an attempt. A job on one host is a gang of one.
+// Represents one host's part in an attempt. A job on one host is a gang of one.
 struct Member {
   int rank = 0;
   HostName host;
@@ -134,7 +136,7 @@ struct Launching {  // intent committed
   std::string token{};     // by which they know each other in this epoch; secret
   bool operator==(const Launching&) const = default;
 };
-// It shall leave its host when a checkpoint made from now on is safe.
+// The job should leave its host when a checkpoint made from now on is safe.
 struct Move {
   std::string why;  // machine word: "drained", "deadline", "cheaper", "preempted"
   WallTime since;
@@ -191,7 +193,7 @@ struct Failure {
   std::string last{};        // the gist of what it said last
   bool operator==(const Failure&) const = default;
 };
-// A checkpoint that is kept and sound, and no stray.
+// Describes a checkpoint that is kept and intact, and not a stray.
 struct Saved {
   CheckpointSeq seq;
   AttemptNumber attempt;  // that made it; 0: it was brought in
@@ -207,7 +209,7 @@ struct SavedList {
   bool operator==(const SavedList&) const { return true; }
 };
 
-// The expected time and cost of the whole job, as the scheduler saw it.
+// Holds the expected time and cost of the complete job, as the scheduler saw it.
 struct Expected {
   double seconds = 0;
   double usd = 0;
@@ -253,7 +255,7 @@ struct State {
   [[nodiscard]] CheckpointSeq start() const { return restore.value_or(head); }  // of the next attempt
   [[nodiscard]] bool is_suspect(CheckpointSeq seq) const;
   [[nodiscard]] double price_per_hour() const;  // USD, of the current attempt; 0 without one
-  // Why it is being moved, from the stop until its end is collected; else empty.
+  // Returns why the job is being moved, from the stop until its end is collected; otherwise empty.
   [[nodiscard]] std::string_view moving() const;
   [[nodiscard]] bool needs_controller() const {
     return !std::holds_alternative<Done>(phase) || !pending_cleanups.empty();
@@ -271,7 +273,7 @@ struct NotPlaced {
   std::string summary;
   bool held = false;  // it must not start now, wherever it fits
 };
-// Why a launch did not succeed. `host_max_epoch` is set when the host knows a higher epoch than ours.
+// Says why a launch failed. `host_max_epoch` is set if the host knows a higher epoch than ours.
 struct LaunchFailed {
   Epoch epoch;
   std::string detail;
@@ -295,7 +297,7 @@ struct MembersConnected {
   std::string token;                   // drawn for this epoch
 };
 struct LaunchAccepted { Epoch epoch; int rank = 0; };
-// The present step of the host's preparations: "image", "workdir", "restore", "setup".
+// Names the present step of the host's preparations: "image", "workdir", "restore", "setup".
 struct Preparing {
   Epoch epoch;
   std::string doing;  // foreign
@@ -316,7 +318,7 @@ struct HostLost {
   Duration silent_for{};
   int rank = 0;
 };
-// A drill: its host, alive and well, is to be treated as lost.
+// A drill treats the host, which is alive and well, as lost.
 struct Drilled { Epoch epoch; };
 struct Collected {
   Epoch epoch;
@@ -338,33 +340,33 @@ struct CancelRequested {
   Duration grace{};
 };
 inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
-// All members of a gang answer, and nothing gets on: they are stopped, and it begins anew.
+// All members of a gang answer, but make no progress: they are stopped, and the gang restarts.
 struct Hung {
   Epoch epoch;
   std::string text;  // for people
 };
-// It has reached a limit of its own file: it is stopped like one that is cancelled, so that it saves first.
+// The job has reached a limit of its own file: it is stopped like a cancelled job, so that it saves first.
 struct LimitReached {
   std::string limit;  // machine word: "budget", "max_duration", "deadline"
   std::string text;   // for people
   Duration grace = k_limit_grace;
 };
-// A twin of it was done first, or all its tasks are: what still runs of it is killed, and what that saves is a stray.
+// A twin finished first, or all tasks of the bag are done: what still runs is killed, and what that saves is a stray.
 struct TwinSucceeded {
   std::string text;  // for people
   Overtaken by = Overtaken::twin;
 };
-// Its host costs something else from now on.
+// The host's price changes from now on.
 struct PriceChanged {
   Epoch epoch;
   double usd_per_hour = 0;
   int rank = 0;
 };
-// The deadline is over, and it goes on.
+// The deadline has passed, and the job continues.
 struct DeadlinePassed {
   std::string text;  // for people
 };
-// Its host is to be emptied, or too risky for its deadline, and another can take it now.
+// The host is being emptied, or is too risky for the deadline, and another can run the job now.
 struct MoveRequested {
   Epoch epoch;
   std::string why;          // machine word: "drained", "deadline", "cheaper", "preempted", "grown"
@@ -374,16 +376,16 @@ struct MoveRequested {
   double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
   HostName host{};          // that it leaves; empty: that of rank 0
 };
-// Another host can take it now, and a checkpoint is safe or patience has ended.
+// Another host can run the job now, and a checkpoint is safe or patience has ended.
 struct MoveDue {
   Epoch epoch;
 };
-// Its host is to be emptied, but no other can take it now: it stays.
+// The host is being emptied, but no other can run the job now: it stays.
 struct MoveBlocked {
   Epoch epoch;
   std::string summary;  // of the scheduler
 };
-// There is no reason to move any more.
+// The reason to move no longer exists.
 struct MoveWithdrawn {
   Epoch epoch;
 };
@@ -408,15 +410,15 @@ struct TimedEvent {
   Event what;
 };
 
-// An elastic gang that grows after it has run for so long tries again the hosts that it stayed away from. It does not
-// do so sooner, for one that still fails costs two restarts.
+// An elastic gang that grows after running this long tries again the hosts that it avoided. It does not do so sooner,
+// because a host that still fails costs two restarts.
 inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
 [[nodiscard]] bool forgives(const Attempt& attempt, WallTime now);
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_gang_grace = std::chrono::seconds{2};   // for the others of a gang that has lost a member
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
-// "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
+// Returns "restoring the checkpoint" for "restore"; an unknown word is returned unchanged.
 [[nodiscard]] std::string doing_in_words(std::string_view doing);
 
 // --- Effects: what the shell shall do. Idempotent; named by job, epoch and kind. ------------------------------------
@@ -432,7 +434,7 @@ struct Launch {  // one member
   bool start = true;      // all others are ready; false: only make it ready
   bool operator==(const Launch&) const = default;
 };
-// Has the members of a gang prove that they reach each other.
+// Makes the members of a gang prove that they reach each other.
 struct Connect {
   Epoch epoch;
   bool operator==(const Connect&) const = default;
@@ -456,7 +458,7 @@ struct CleanUp {
   bool operator==(const CleanUp&) const = default;
 };
 using Effect = std::variant<Place, Launch, Connect, Stop, Collect, CleanUp>;
-// Stable name within a job: "launch/7/0". Two effects with one name are the same work.
+// Returns a name that is stable within a job: "launch/7/0". Two effects with one name are the same work.
 [[nodiscard]] std::string effect_name(const Effect& effect);
 
 struct Record {  // a line of the job's history
@@ -465,7 +467,7 @@ struct Record {  // a line of the job's history
   Epoch epoch;       // 0 = none
   HostName host;     // may be empty
 };
-// The row of `job show`'s attempts to insert or update.
+// Holds the row of `job show`'s attempts to insert or update.
 struct AttemptRow {
   Attempt attempt;
   std::string state;  // "starting", "running", "succeeded", "failed", "lost", "stopped"
@@ -481,11 +483,11 @@ struct Step {
   std::vector<AttemptRow> attempts;
 };
 
-// A job just submitted.
+// Starts the life of a job just submitted.
 [[nodiscard]] Step submitted(JobId id, const Spec& spec, WallTime at);
 // Total: an event that does not apply (stale epoch, already done) changes nothing and records nothing.
 [[nodiscard]] Step step(const State& state, const TimedEvent& event);
-// Everything unfinished: what a supervisor that just started must (re)do.
+// Returns everything unfinished: what a supervisor that just started must (re)do.
 [[nodiscard]] std::vector<Effect> pending(const State& state);
 
 [[nodiscard]] std::string to_json(const State& state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine when an attempt ends: what becomes of the job.
+// Implements the state machine when an attempt ends: what becomes of the job.
 #include <algorithm>
 #include <csignal>
 #include <set>
@@ -15,7 +15,8 @@ namespace gridctl::job {
 
 namespace {
 
-// Then the job's own set-up is to blame. In a gang any member's host may be: that is no proof against the others' starts.
+// Beyond these, the job's own set-up is to blame. In a gang, any member's host may be: that proves nothing against the
+// others' starts.
 constexpr int k_start_failures_max = 5, k_gang_start_failures_max = 20;
 int start_failures_max(const Attempt& attempt) {
   return std::min(k_start_failures_max * static_cast<int>(attempt.members.size()), k_gang_start_failures_max);
@@ -23,29 +24,30 @@ int start_failures_max(const Attempt& attempt) {
 constexpr int k_image_failures_max = 2;  // a registry's bad minute is over by then; a wrong name never is
 constexpr int k_not_executable = 126, k_not_found = 127;  // how shells say it
 
-// Killed from outside: an operator, the kernel, a dying engine. Programs do not kill themselves with these.
+// The process was killed from outside: by an operator, the kernel, a dying engine. Programs do not kill themselves with
+// these signals.
 bool is_outside_signal(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGHUP || signal == SIGINT;
 }
 
-// How often in a row an end that may be the program's own doing is put down to its host. A run of this length is long:
-// starting it again costs little beside it.
+// Limits how often in a row an end that may be the program's own fault is blamed on its host. After a run of this
+// length, another start costs little in comparison.
 constexpr int k_forgiven = 2, k_forgiven_when_long = 9;
 constexpr Duration k_long_run = std::chrono::minutes{10};
 constexpr Duration k_short_run = std::chrono::minutes{1};  // what is saved within this time is no sign of progress
 
-// Nobody outside is known to have sent it. An engine's container tells a SIGKILL as vanished.
+// No outside sender is known. An engine's container reports a SIGKILL as vanished.
 bool is_unexplained_kill(const End& end) {
   return (end.kind == EndKind::signalled || end.kind == EndKind::vanished) && is_outside_signal(end.signal);
 }
 
-// The program's own end, as far as is known.
+// Returns true for the program's own end, as far as is known.
 bool is_own(const End& end) {
   return end.kind == EndKind::exited || end.kind == EndKind::oom || end.kind == EndKind::hung ||
          end.kind == EndKind::signalled || end.kind == EndKind::vanished;
 }
 
-// Where the member ran that was the cause.
+// Returns the host of the member that was the cause.
 const HostName& culprit(const Attempt& attempt, const End& end) {
   const Member* member = attempt.member(end.rank);
   return member == nullptr ? attempt.lead().host : member->host;
@@ -57,7 +59,7 @@ bool is_hosts(const End& end) {
 }
 
 // Returns the cause of an attempt's end, as far as its members report it. A host's failure comes before a program's:
-// programs fail when their peers' hosts do. Ends by our own order are no cause.
+// programs fail when their peers' hosts do. Ends by our own order are not a cause.
 std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bool ordered) {
   for (const Member& member : attempt.members) {
     const bool by_order = member.end && member.end->kind == EndKind::stopped;
@@ -68,7 +70,7 @@ std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bo
 }
 
 // Returns the end of an attempt that was stopped by our order. A member of a gang that fails while others are being
-// stopped fails because they are gone; and a member that was done is no success of the others.
+// stopped fails because they are gone; and a finished member is not a success of the others.
 End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
   const auto stopped = std::ranges::find_if(
       attempt.members, [](const Member& member) { return member.end && member.end->kind == EndKind::stopped; });
@@ -81,7 +83,7 @@ End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
 std::string never_works(const End& end) {
   if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
   if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
-  if (end.said.advice == Advice::stop) return "another attempt would end in the same way";
+  if (end.said.advice == Advice::stop) return "another attempt would end the same way";
   return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
 }
 
@@ -100,7 +102,7 @@ std::string in_words(const End& end) {
     case EndKind::image_failed: text = "the image is not available"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
-    case EndKind::limit: text = "the host ended it at its limit"; break;
+    case EndKind::limit: text = "the host ended it at a limit"; break;
     case EndKind::hung: text = "it hung"; break;
     case EndKind::not_started: text = "it was not started"; break;
   }
@@ -119,11 +121,11 @@ void Stepper::operator()(const AttemptEnded& event) {
   if (member == nullptr || phase<Collecting>() != nullptr) return;
   member->end = event.end;
   if (const Attempt* ended = std::as_const(s()).attempt(); event.ago > Duration{}) {
-    // A host must not make its part begin after its end.
+    // A host must not report a start after its end.
     const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
     member->end->at = std::max(told, ended->started_at.value_or(told));
   }
-  // An absent attempt has left nothing to be fetched.
+  // An absent attempt has left nothing to fetch.
   member->part = event.end.kind == EndKind::absent ? Part::collected : Part::ended;
   const Attempt attempt = *std::as_const(s()).attempt();
   const std::string who = "attempt " + std::to_string(attempt.number.value) +
@@ -138,9 +140,9 @@ void Stepper::operator()(const HostLost& event) {
   if (found == nullptr) return;
   Member* member = found->member(event.rank);
   if (member == nullptr || member->part == Part::collected) return;
-  record("host_lost", member->host.value + " is given up after " + format_duration(event.silent_for) + " of silence",
+  record("host_lost", member->host.value + " was given up after " + format_duration(event.silent_for) + " of silence",
          event.epoch, member->host);
-  // How it ended may be known already; only its last files are not.
+  // Its end may already be known, while its last files are not.
   const End lost{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for), member->rank};
   const bool was_ended = member->end.has_value();
   member->part = Part::collected;
@@ -153,7 +155,7 @@ void Stepper::operator()(const HostLost& event) {
   if (attempt.all(Part::collected)) finish(attempt, known.end, known.moving);
 }
 
-// One that has failed or is gone ends the gang: the others would wait for it for ever.
+// A member that has failed or is gone ends the gang: the others would wait for it for ever.
 void Stepper::after_end(const Attempt& attempt) {
   const Stopping* stopping = phase<Stopping>();
   const bool ordered = stopping != nullptr && !stopping->cause;  // it is cancelled or moved
@@ -164,7 +166,7 @@ void Stepper::after_end(const Attempt& attempt) {
     return collect(attempt, end, moving);
   }
   if (!cause || ordered) return;
-  // Until they have met none is sent START: nothing runs anywhere, and nothing is to be saved.
+  // Until all have met, none is sent START: nothing runs anywhere, and there is nothing to save.
   if (const Launching* launching = phase<Launching>(); launching != nullptr && !launching->connected)
     return finish(attempt, *cause, "");
   const Member& first = *attempt.member(cause->rank);
@@ -184,12 +186,12 @@ void Stepper::collect(const Attempt& attempt, const End& end, const std::string&
   s().phase = Collecting{attempt, end, moving};
 }
 
-// From here on all is as with a host that was really lost, but that others are tried first.
+// From here on, everything is as with a host that was really lost, except that others are tried first.
 void Stepper::operator()(const Drilled& event) {
   Attempt* found = current(event.epoch);
   if (found == nullptr || phase<Running>() == nullptr) return;
   const HostName host = found->lead().host;
-  const std::string text = "a drill: " + host.value + " counts as lost";
+  const std::string text = "a drill: " + host.value + " is treated as lost";
   record("drilled", text, event.epoch, host);
   avoid(host, text);
   Member& member = found->members.front();
@@ -226,7 +228,7 @@ void Stepper::operator()(const Collected& event) {
   finish(copy.attempt, copy.end, copy.moving);
 }
 
-// Members that were given up are to be cleaned up already.
+// Members that were given up are already due for cleaning.
 void Stepper::clean_up(const Attempt& attempt) {
   for (const Member& member : attempt.members) {
     const bool known = std::ranges::any_of(s().pending_cleanups, [&](const PendingCleanup& end) {
@@ -239,8 +241,8 @@ void Stepper::clean_up(const Attempt& attempt) {
 void Stepper::finish(const Attempt& attempt, const End& end, const std::string& moving) {
   clean_up(attempt);
   const bool lost = end.kind == EndKind::host_lost;
-  // Only an end by our own order is the move's: what ended by itself just before is judged as ever. A bag that changes
-  // between its tasks and its last step is not done by either.
+  // Only an end by our own order belongs to the move: an attempt that ended on its own just before is judged as usual.
+  // A bag that changes between its tasks and its last step is not finished by either.
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent || moving == k_for_tasks);
   const bool succeeded = end.success() && !s().policy.endless && moving != k_for_tasks;
   const bool cancelled = s().cancel.has_value() && !succeeded;
@@ -250,7 +252,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
                                                      : std::string(k_row_failed);
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
   if (succeeded) {
-    // The last step of a bag: the job ends as its tasks did.
+    // After the last step of a bag, the job ends as its tasks did.
     if (!s().overtaken.empty() && s().overtaken_by != Overtaken::twin) return this->cancelled("");
     return done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
   }
@@ -280,23 +282,23 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   }
 }
 
-// A signal may come from an operator, and words may be right about the host. But a program that kills itself, or says
-// so on each host, must not begin for ever: after some times in a row without progress it is charged.
+// A signal may come from an operator, and words may be right about the host. But a program that kills itself, or fails
+// with such words on each host, must not restart for ever: after a few times in a row without progress, it is charged.
 bool Stepper::is_forgiven(const Attempt& attempt, const End& end) {
   const bool blames_others = end.said.advice == Advice::restart || end.said.advice == Advice::blame_host;
   if (!blames_others && !is_unexplained_kill(end)) return false;
   const Cause cause = blames_others ? Cause::words : Cause::killed;
   const WallTime ended = ended_at(attempt), began = attempt.started_at.value_or(ended);
   const Duration ran = std::chrono::milliseconds{ended.ms - began.ms};
-  // A checkpoint of the end itself shows no progress: the next attempt may end in the same way.
+  // A checkpoint taken at the end itself shows no progress: the next attempt may end the same way.
   const bool got_on = ran >= k_short_run && attempt.last_saved_at && *attempt.last_saved_at < ended;
   if (got_on) forget_setback(s().setbacks, {}, cause);
   return note_setback(s().setbacks, {}, cause, in_words(end), at_) <=
          (ran >= k_long_run ? k_forgiven_when_long : k_forgiven);
 }
 
-// Nobody can tell which of its hosts is to blame, if any: it may get the same ones again. A program that always hangs
-// must not begin for ever.
+// It is not known which of its hosts is to blame, if any: the gang may get the same ones again. A program that always
+// hangs must not restart for ever.
 void Stepper::begin_anew(const Attempt& attempt, const End& end) {
   s().failures.push_back({attempt.lead().host, -1, 0, {}, end.last});
   const int count = static_cast<int>(s().failures.size()), most = std::max(s().policy.max_failures, 1);
@@ -305,7 +307,7 @@ void Stepper::begin_anew(const Attempt& attempt, const End& end) {
   wait("hung", std::move(text));
 }
 
-// A failure of the job's own code.
+// Charges a failure of the job's own code.
 void Stepper::charge(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
   const bool barren = has_saved_nothing(s(), attempt);
@@ -323,10 +325,10 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
   const int most = std::max(s().policy.max_failures, 1);
   std::string text = in_words(end) + " on " + host.value + " (failure " + std::to_string(count) + " of " +
                      std::to_string(most) + (count >= most ? ", the limit of recovery.max_failures)" : ")");
-  // From a checkpoint that it may go back from, it is tried once more: the checkpoint may be to blame.
+  // From a checkpoint that it may go back from, the job is tried once more: the checkpoint may be to blame.
   const bool may_go_back = barren && earlier_than(s(), attempt.resumed_from);
   if (same_on.size() > 1 && !attempt.last_saved_at && !may_go_back)
-    hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
+    hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: the fault is in the program, not in the host";
   if (!hopeless.empty()) text += "; " + hopeless;
   if (count >= most || !hopeless.empty()) {
     text += withdraw_marks(s());
@@ -345,11 +347,11 @@ bool Stepper::go_back(const Attempt& attempt, const End& end) {
   if (!better) return false;
   const std::string number = std::to_string(bad.value);
   record("checkpoint_suspect",
-         "the program failed twice from checkpoint " + number + " before it saved anything newer (" + in_words(end) +
+         "the program failed twice from checkpoint " + number + " before saving anything newer (" + in_words(end) +
              ", on " + join(hosts, " and ") + "): going back to checkpoint " + std::to_string(better->value) +
-             "; checkpoint " + number + " is kept, and restored only by gridctl job resume --from",
+             "; checkpoint " + number + " is kept, but only gridctl job resume --from restores it",
          attempt.epoch, culprit(attempt, end));
-  // A failure by the checkpoint's fault is charged neither to the program nor to the hosts.
+  // A failure caused by the checkpoint is charged neither to the program nor to the hosts.
   for (const Failure& failure : s().failures)
     if (failure.restored == bad)
       std::erase_if(s().avoided, [&](const Avoided& known) { return known.host == failure.host; });
@@ -362,7 +364,7 @@ bool Stepper::go_back(const Attempt& attempt, const End& end) {
   return true;
 }
 
-// The infrastructure's fault: never charged to the job, however often.
+// Retries after a fault of the infrastructure, which is never charged to the job, however often.
 void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
   const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
@@ -371,7 +373,7 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image || owners ||
       end.said.advice == Advice::blame_host)
     avoid(host, in_words(end));
-  else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
+  else if (barren) avoid(host, "attempts end there before they save anything: " + in_words(end));
   const bool ends = !s().ready.proven;  // a service whose replicas were ready goes on: hosts are to blame
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt) && ends)
     return done(JobState::failed, std::nullopt, "start_failed",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored form of a job's state. A gridctl of any version reads what earlier ones stored.
+// Reads and writes the stored form of a job's state. A gridctl of any version reads what earlier ones stored.
 #include <array>
 
 #include "base/record.hpp"
@@ -8,14 +8,14 @@
 namespace gridctl::job {
 
 namespace {
-// By index of Phase.
+// Indexed by Phase.
 constexpr std::array<std::string_view, 6> k_phases{"waiting", "launching", "running", "stopping", "collecting", "done"};
 
-// The part of members in states stored before members had one.
+// Part of members in states that were stored before members had one.
 constexpr std::array<Part, 6> k_parts{Part::placed,  Part::placed, Part::running,
                                       Part::running, Part::ended,  Part::ended};
 
-// Makes `phase` a default one of the kind `name`.
+// Sets `phase` to a default one of the kind `name`.
 template <std::size_t index = 0>
 bool begin_phase(Phase& phase, std::string_view name) {
   if constexpr (index < std::variant_size_v<Phase>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves: a running attempt leaves its host although nothing failed.
+// Implements moves: a running attempt leaves its host although nothing failed.
 #include <utility>
 
 #include "job/last_step.hpp"
@@ -9,12 +9,12 @@ namespace gridctl::job {
 
 std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_for_deadline) return host.value + " is too risky for the deadline";
-  if (why == k_for_less) return host.value + " is dearer than another host";
+  if (why == k_for_less) return host.value + " is more expensive than another host";
   if (why == k_for_priority) return host.value + " is needed more urgently";
   if (why == k_for_straggler) return host.value + " is slower than the other members";
   if (why == k_for_end) return host.value + " ends soon";
-  if (why == k_to_grow) return "more hosts are there for it";
-  if (why == k_for_update) return "a new version of the service is there";
+  if (why == k_to_grow) return "more hosts are available for it";
+  if (why == k_for_update) return "a new version of the service replaces it";
   if (why == k_for_sleep) return "the service is asleep: the next request wakes it";
   if (why == k_for_tasks) return "the bag changes between its tasks and its last step";
   return host.value + " is " + std::string(why);
@@ -27,12 +27,12 @@ bool forgives(const Attempt& attempt, WallTime now) {
 
 namespace {
 std::string staying(const HostName& host, std::string_view why) {
-  if (why == k_for_deadline) return host.value + " keeps the job: no move can meet the deadline now";
+  if (why == k_for_deadline) return host.value + " keeps the job: no move could meet the deadline now";
   if (why == k_for_less) return host.value + " keeps the job: a move would save too little now";
-  if (why == k_for_priority) return host.value + " keeps the job: it is not needed more urgently any more";
-  if (why == k_for_straggler) return host.value + " keeps its part of the job: it is not slower any more";
-  if (why == k_for_end) return host.value + " keeps the job: it is there for longer now";
-  if (why == k_to_grow) return "the gang stays as it is: the hosts that it could have had are not there any more";
+  if (why == k_for_priority) return host.value + " keeps the job: it is no longer needed more urgently";
+  if (why == k_for_straggler) return host.value + " keeps its part of the job: it is no longer slower";
+  if (why == k_for_end) return host.value + " keeps the job: it is now available for longer";
+  if (why == k_to_grow) return "the gang stays as it is: the additional hosts are no longer available";
   return host.value + " takes jobs again: the job stays there";
 }
 }  // namespace
@@ -43,8 +43,8 @@ void Stepper::operator()(const MoveRequested& event) {
   const Attempt attempt = *found;
   const HostName& leaves = event.host.value.empty() ? attempt.lead().host : event.host;
   const std::string host = leaving_in_words(leaves, event.why);
-  if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
-  // It has just ended, and however it did: the bag goes on.
+  if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": aborting the start there");
+  // The attempt has just ended; however it ended, the bag continues.
   if (Collecting* collecting = phase<Collecting>(); collecting != nullptr && event.why == k_for_tasks && !s().cancel) {
     record("moving", host, attempt.epoch, leaves);
     collecting->moving = event.why;
@@ -59,9 +59,9 @@ void Stepper::operator()(const MoveRequested& event) {
   }
   running->move = Move{event.why, at_, event.after, false, leaves};
   if (event.failures_max > 0) s().failures_max = event.failures_max;
-  std::string text = host + (event.why == k_to_grow ? ": it begins anew with them when its next checkpoint is safe"
+  std::string text = host + (event.why == k_to_grow ? ": the job restarts with them when its next checkpoint is safe"
                                                     : ": the job moves when its next checkpoint is safe");
-  if (event.patience > Duration::zero()) text += ", at the latest in " + format_duration(event.patience);
+  if (event.patience > Duration::zero()) text += ", in at most " + format_duration(event.patience);
   if (!event.text.empty()) text += ": " + event.text;
   record("move_requested", text, event.epoch, leaves);
   explain("moving", std::move(text));
@@ -76,11 +76,11 @@ void Stepper::operator()(const MoveDue& event) {
   if (move.why == k_for_straggler || move.why == k_paused) avoid(leaves, leaving_in_words(leaves, move.why));
   if (move.why == k_to_grow && forgives(*found, at_)) s().avoided.clear();
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
-                                        : "no further checkpoint came within " +
+                                        : "no further checkpoint was saved within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
   stop_for_move(Attempt{*found}, move.why,
                 leaving_in_words(leaves, move.why) +
-                    (move.why == k_to_grow ? ": stopping, to begin anew with them, " : ": stopping there, ") + reason);
+                    (move.why == k_to_grow ? ": stopping, to restart with them, " : ": stopping there, ") + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -89,13 +89,13 @@ void Stepper::operator()(const MoveBlocked& event) {
   if (attempt == nullptr || running == nullptr) return;
   running->move.reset();
   std::string text = attempt->lead().host.value +
-                     " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
+                     " is being emptied, but no other host can run the job now; the job stays: " + event.summary;
   if (s().reason_text != text) record(std::string(k_move_blocked), text, event.epoch, attempt->lead().host);
   explain(std::string(k_move_blocked), std::move(text));
 }
 
 void Stepper::operator()(const MoveWithdrawn& event) {
-  // Its file has changed, and with it what held it.
+  // The file has changed, and with it the reason for the wait.
   if (Waiting* waiting = phase<Waiting>()) return void(waiting->backoff = Duration::zero());
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
@@ -112,13 +112,13 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
   s().phase = Stopping{attempt, k_move_grace, why, {}};
 }
 
-// Neither a failure nor a loss: no charge, no avoidance, no backoff.
+// This is neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
   const std::string text = leaving_in_words(attempt.lead().host, moving) +
-                           (moving == k_to_grow      ? ": going on with them"
+                           (moving == k_to_grow      ? ": continuing with them"
                              : moving == k_for_update || moving == k_for_sleep || moving == k_for_tasks
                                  ? ""
-                                 : ": going on elsewhere");
+                                 : ": continuing elsewhere");
   record("moved_away", text, attempt.epoch, attempt.lead().host);
   explain(moving, text);
   if (moving == k_for_tasks) s().recovering = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine until an attempt ends: placing, starting, running, and what the user asks for.
+// Implements the state machine until an attempt ends: placing, starting, running, and the user's requests.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -16,14 +16,14 @@ constexpr int k_hopeless_max = 3;  // times that a launch failed for want of wha
 constexpr Duration k_soon_max = std::chrono::seconds{10};     // what is taken or out of reach may be back soon
 constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
-// No job comes near it in earnest; and a host that lies up to here leaves room for all epochs to come.
+// No real job comes near this epoch; and a host that lies up to here leaves room for all epochs to come.
 constexpr Epoch k_epoch_believed_max{std::uint64_t{1} << 40};
 
 Duration between(WallTime from, WallTime to) {
   return std::chrono::milliseconds{std::max<std::int64_t>(to.ms - from.ms, 0)};
 }
 
-// " (sending its files: 1.2s)"; nothing when no word was known.
+// Returns " (sending its files: 1.2s)"; empty if no step is known.
 std::string took(const Launching& launching, WallTime now) {
   if (launching.doing.empty()) return "";
   return " (" + doing_in_words(launching.doing) + ": " + format_duration(between(launching.doing_since, now)) + ")";
@@ -46,7 +46,7 @@ Member* Stepper::living(Epoch epoch, int rank) {
   return member != nullptr && member->part < Part::ended ? member : nullptr;
 }
 
-// When its last member ended: hosts tell it exactly, also of what we were not there to see.
+// Returns when its last member ended: hosts report it exactly, even for ends that we did not see.
 WallTime Stepper::ended_at(const Attempt& attempt) const {
   std::optional<WallTime> last;
   for (const Member& member : attempt.members) {
@@ -134,7 +134,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   const HostName host = member->host;
   const bool others_may_run = attempt->is_gang() && phase<Launching>()->connected;
   if (event.host_max_epoch > k_epoch_believed_max) {
-    avoid(host, "it claims to know an impossible epoch");
+    avoid(host, "it claims an impossible epoch");
   } else if (event.host_max_epoch > s().epoch) {
     record("epoch_adopted",
            host.value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
@@ -153,38 +153,38 @@ void Stepper::operator()(const LaunchFailed& event) {
     if (event.kind == EndKind::absent) avoid(host, event.detail);
     return others_may_run ? not_joined(*member, end) : finish(Attempt{*attempt}, end, "");
   }
-  // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one. But
-  // who refuses time and again comes last, for what passes by itself would have passed.
+  // Nobody is to blame (the resource was taken a moment ago, or this machine has its own trouble): ask again. But a
+  // host that refuses repeatedly comes last, because a passing reason would have passed.
   if (event.refused && s().restarts_in_row + 1 >= k_barren_max) avoid(host, "it refuses the job: " + event.detail);
   record("launch_failed", event.detail, event.epoch, host);
   if (event.damaged) leave_damaged(*attempt);
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, std::string(k_row_failed), "not_started", &end);
   clean_up(Attempt{*attempt});
-  // Twice more: a disk that could not be read once may be read the next time.
+  // Try twice more: a disk that could not be read once may be readable the next time.
   if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
-    return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
-  // Damage does not heal when other resources are free: it is tried again ever more seldom.
+    return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start the job: " + event.detail);
+  // Damage does not heal when other resources become free: it is retried ever more rarely.
   wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy,
        event.refused || event.damaged ? k_rest_max : k_soon_max);
 }
 
-// Damage stays: the next attempt begins from the checkpoint before, if there is one.
+// Damage stays: the next attempt starts from the previous checkpoint, if there is one.
 void Stepper::leave_damaged(const Attempt& attempt) {
   const CheckpointSeq bad = attempt.resumed_from;
   const std::optional<CheckpointSeq> better = bad.value == 0 ? std::nullopt : newest_before(s(), bad);
   if (!better || s().is_suspect(bad)) return;
   const std::string number = std::to_string(bad.value);
   record("checkpoint_suspect",
-         "checkpoint " + number + " is damaged, and no copy replaces it: going back to checkpoint " +
+         "checkpoint " + number + " is damaged, and no copy can replace it: going back to checkpoint " +
              std::to_string(better->value),
          attempt.epoch);
   s().suspects.insert(s().suspects.begin(), bad);  // the last ones may be withdrawn
   s().restore = better;
 }
 
-// The others of its gang may have been sent START: they are stopped, and what becomes of the job is decided when each
-// has ended or is known never to begin. In wait mode nothing else keeps a job from running twice.
+// The others of its gang may have been sent START: they are stopped, and the job's fate is decided when each has ended
+// or is known never to start. In wait mode, nothing else prevents a job from running twice.
 void Stepper::not_joined(Member& member, const End& end) {
   member.end = end;
   member.part = Part::collected;
@@ -310,7 +310,7 @@ void Stepper::operator()(const PriceChanged& event) {
   double& price = member->price_per_hour;
   if (price == event.usd_per_hour) return;
   char text[96];
-  std::snprintf(text, sizeof text, " costs %.2f USD an hour now, %.2f before", event.usd_per_hour, price);
+  std::snprintf(text, sizeof text, " now costs %.2f USD an hour, before %.2f", event.usd_per_hour, price);
   record("price_changed", member->host.value + text, event.epoch, member->host);
   price = event.usd_per_hour;
 }
@@ -323,7 +323,7 @@ void Stepper::operator()(const DeadlinePassed& event) {
 
 void Stepper::stop_for_cancel(Duration grace) {
   s().cancel = grace;
-  if (phase<Waiting>() != nullptr) return cancelled("it did not run");
+  if (phase<Waiting>() != nullptr) return cancelled("the job had not started");
   if (phase<Collecting>() != nullptr) return;
   const Attempt attempt = *std::as_const(s()).attempt();
   explain(!s().overtaken.empty() ? std::string(overtaken_name(s().overtaken_by))

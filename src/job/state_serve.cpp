@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine of a service's replica: no end of its program is its own, and one that never gets ready ends.
+// Implements the state machine of a service's replica: no end of its program is final, and a replica that never becomes
+// ready ends.
 #include <algorithm>
 
 #include "job/state_step.hpp"
@@ -28,10 +29,10 @@ void Stepper::operator()(const ServerReplaced& event) {
   const Attempt* const attempt = current(event.epoch);
   if (attempt == nullptr || (phase<Running>() == nullptr && phase<Launching>() == nullptr)) return;
   stop_for_move(Attempt{*attempt}, std::string(event.sleeps ? k_for_sleep : k_for_update),
-                event.sleeps ? "nobody asks: the service falls asleep" : "a new version of the service takes its place");
+                event.sleeps ? "no requests: the service goes to sleep" : "a new version of the service replaces it");
 }
 
-// A service that was ready once is tried for ever, ever more seldom: a start that comes to nothing is paid, too.
+// A service that was ready once is retried for ever, ever more rarely: a failed start costs money too.
 void Stepper::serve_again(const Attempt& attempt, const End& end) {
   const HostName host = attempt.lead().host;
   const bool was_ready = s().ready.epoch == attempt.epoch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside job only: one step of the state machine under construction.
+// Builds one step of the state machine. Inside job only.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 inline constexpr int k_barren_max = 3;  // attempts in a row without a checkpoint: then another host is preferred
 
 [[nodiscard]] std::string in_words(const End& end);
-// Why another try would end in the same way; empty: it may not.
+// Returns why another try would end the same way; empty: it may not.
 [[nodiscard]] std::string never_works(const End& end);
 
-// One step under construction: the new state and what is to be recorded.
+// Represents one step under construction: the new state and what to record.
 class Stepper {
  public:
   Stepper(const State& state, WallTime at) : at_(at) { out_.state = state; }
@@ -68,7 +68,7 @@ class Stepper {
   P* phase() {
     return std::get_if<P>(&s().phase);
   }
-  // The current attempt when `epoch` is its epoch: the fence of this machine.
+  // Returns the current attempt if `epoch` is its epoch: this machine's fence.
   Attempt* current(Epoch epoch);
   // Returns the current attempt's member of that rank, if it has not ended.
   Member* living(Epoch epoch, int rank);
@@ -78,16 +78,16 @@ class Stepper {
   void avoid(const HostName& host, std::string reason);
   void wait(std::string why, std::string detail, bool for_room = false, Duration most = k_rest_max);
   void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
-  // A member has ended, or its host is given up (`member.end` says so): what becomes of the others.
+  // A member has ended, or its host is given up (`member.end` says so): decides what becomes of the others.
   void after_end(const Attempt& attempt);
   void not_joined(Member& member, const End& end);
-  // All members have ended; what is left to be fetched is fetched.
+  // All members have ended; the remaining data is fetched.
   void collect(const Attempt& attempt, const End& end, const std::string& moving);
-  // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting. What a member made
-  // may be left on its host only when it was lost or not yet collected.
+  // The attempt is over, as `end` says. Decides what becomes of the job. `moving`: see Collecting. A member's results
+  // stay on its host only if it was lost or not yet collected.
   void finish(const Attempt& attempt, const End& end, const std::string& moving);
   void clean_up(const Attempt& attempt);
-  // The end that the user or a limit has asked for.
+  // Handles the end that the user or a limit has requested.
   void cancelled(const std::string& how);
   void stop_for_cancel(Duration grace);
   void move_on(const Attempt& attempt, const std::string& moving);
@@ -95,10 +95,10 @@ class Stepper {
   void charge(const Attempt& attempt, const End& end);
   void begin_anew(const Attempt& attempt, const End& end);
   void serve_again(const Attempt& attempt, const End& end);
-  // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
+  // Returns whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
   bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);
-  // Whether an end that may be the program's own doing is put down to the host once more.
+  // Returns whether an end that may be the program's own fault is blamed on the host once more.
   bool is_forgiven(const Attempt& attempt, const End& end);
   void count_lost_work(const Attempt& attempt);
 

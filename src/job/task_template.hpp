@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of a bag with the item in place of {} and its kin, as GNU parallel has them. Pure.
+// Fills the texts of a bag with the item in place of {} and similar marks, as in GNU parallel. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace gridctl::job {
 
 inline constexpr char k_column_separator = '\x1f';
 
-// A text in which {} {.} {/} {//} {/.} {N} {N.} … {#} {%} stand for parts of a task.
+// Represents a text in which {} {.} {/} {//} {/.} {N} {N.} … {#} {%} stand for parts of a task.
 class TaskTemplate {
  public:
   TaskTemplate(std::string_view text, bool render);
   [[nodiscard]] bool is_constant() const;
-  // `quoted`: for a shell, each value as a part of a word.
+  // `quoted`: for a shell, with each value as a part of a word.
   [[nodiscard]] std::string fill(std::uint64_t index, const std::string& item, std::uint32_t slot, bool quoted) const;
 
  private:
@@ -37,7 +37,8 @@ class TaskTemplate {
 };
 
 [[nodiscard]] std::vector<std::string> task_columns(const std::string& item);
-// As GNU parallel quotes: each special byte behind a backslash, so that a value in the user's own quotes looks alike.
+// Quotes as GNU parallel does: a backslash before each special byte, so that a value inside the user's own quotes looks
+// the same.
 [[nodiscard]] std::string parallel_quote(std::string_view value);
 
 }  // namespace gridctl::job

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a bag, as its user describes them. How many there are stands in Workload::tasks. A value.
+// Describes the tasks of a bag, as their user does. Workload::tasks has their number. A value.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class ItemForm : std::uint8_t {
 };
 [[nodiscard]] std::string_view item_form_name(ItemForm form);  // "text"
 
-// A task that runs out of memory or disk is tried again by a worker that has so many times more: its level says how often
-// that was done.
+// A task that runs out of memory or disk is retried by a worker with so many times more: its level says how often that
+// was done.
 struct Raise {
   double memory = 0, disk = 0;                         // factors, k_raise_min..k_raise_max; 0: as much as before
   std::uint64_t memory_bytes = 0, disk_bytes = 0;      // of `resources` at level 0, when the level is not 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as work for machines: how its parts depend on each other, their exchanges, and how much work there is. Only the
-// user's declarations; conclusions from the words of a job stand in sched/coupling. A value.
+// Describes a job as work for machines: how its parts depend on each other, their exchanges, and how much work there
+// is. Only the user's declarations; sched/coupling draws conclusions from the words of a job. A value.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace gridctl::job {
 
-// How tightly the parts of a job are bound to each other, and so where they may stand.
+// Says how tightly the parts of a job are coupled, and so where they may run.
 enum class JobClass : std::uint8_t { automatic, tight, medium, loose, service, federated };
 [[nodiscard]] std::string_view class_name(JobClass job_class);  // "auto", "tight"
 [[nodiscard]] Result<JobClass> parse_class(std::string_view name);
 
-// The library by which the parts talk.
+// Names the library through which the parts communicate.
 enum class Backend : std::uint8_t { automatic, nccl, rccl, oneccl, gloo, mpi, none };
 [[nodiscard]] std::string_view backend_name(Backend backend);  // "auto", "nccl"
 [[nodiscard]] Result<Backend> parse_backend(std::string_view name);
@@ -27,7 +27,7 @@ inline constexpr int k_tasks_max = 10'000'000;
 inline constexpr int k_sync_every_max = 1'000'000;
 inline constexpr double k_bytes_per_gradient = 2;  // 16 bits each, as mixed precision exchanges them
 
-// The trained model, for the planner: as declared, empty and 0 where not.
+// Describes the trained model, for the planner: as declared; empty and 0 where not declared.
 struct Trained {
   std::string model;  // a family that the planner knows; empty: the job does not say
   std::string method, framework, layout;
@@ -36,7 +36,7 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-// The planner's expectation when the job was submitted.
+// Holds the planner's expectation when the job was submitted.
 struct Predicted {
   std::string layout;  // "dp=8 zero=3 mb=1"
   std::string gpu;     // key of the catalogue, or a name
@@ -62,8 +62,8 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
-// Returns the bytes of each exchange: as declared, else k_bytes_per_gradient for each parameter; nullopt when neither
-// is known.
+// Returns the bytes of each exchange: as declared, otherwise k_bytes_per_gradient for each parameter; nullopt if
+// neither is known.
 [[nodiscard]] std::optional<double> exchange_bytes(const Workload& workload);
 
 }  // namespace gridctl::job

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored form of a Workload, for spec.cpp.
+// Reads and writes the stored form of a Workload, for spec.cpp.
 #pragma once
 
 #include "base/record.hpp"

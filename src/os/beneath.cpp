@@ -25,7 +25,7 @@ Result<std::vector<std::string>> components_of(std::string_view relative) {
   if (relative.empty()) return refuse("it is empty");
   if (relative.size() > k_path_max) return refuse("it is too long");
   if (relative.front() == '/') return refuse("it is absolute");
-  if (relative.find('\0') != std::string_view::npos) return refuse("it holds a NUL byte");
+  if (relative.find('\0') != std::string_view::npos) return refuse("it contains a NUL byte");
   std::vector<std::string> parts;
   for (std::string& part : split(relative, '/')) {
     if (part == "..") return refuse("it holds '..'");
@@ -38,7 +38,7 @@ Result<std::vector<std::string>> components_of(std::string_view relative) {
 Error beneath_error(int err, const std::string& verb, std::string_view relative) {
   if (err == ELOOP || err == EXDEV)
     return make_error(Code::protocol_violation, "path '" + sanitize(relative.substr(0, 200)) +
-                                                    "' refused: it leads through a symbolic link or outside");
+                                                    "' refused: it leads outside, or through a symbolic link");
   return path_error(err, verb, Path(relative));
 }
 

@@ -33,7 +33,7 @@ Result<Listener> listen_local(std::uint16_t port) {
   if (::bind(listener.fd.get(), raw, size) != 0 || ::listen(listener.fd.get(), k_backlog) != 0) {
     if (errno == EADDRINUSE)
       return make_error(Code::exists, "another program uses port " + std::to_string(port) + " of this machine",
-                        "choose another one, or 0 for any: 0:" + std::to_string(port));
+                        "choose another port, or 0 for any: 0:" + std::to_string(port));
     return errno_error(errno, "cannot listen on port " + std::to_string(port));
   }
   ::getsockname(listener.fd.get(), raw, &size);

@@ -140,7 +140,7 @@ Result<Launch> prepare(const std::vector<std::string>& argv, const SpawnOptions&
   Launch launch;
   const bool bare = argv[0].find('/') == std::string::npos;
   const std::optional<Path> found = bare ? find_program(argv[0]) : std::optional<Path>(argv[0]);
-  if (!found) return make_error(Code::not_found, "cannot run '" + argv[0] + "': there is no such program in PATH");
+  if (!found) return make_error(Code::not_found, "cannot run '" + argv[0] + "': no such program in PATH");
   launch.program = found->native();
   for (const std::string& word : argv) launch.argv.push_back(const_cast<char*>(word.c_str()));
   launch.argv.push_back(nullptr);

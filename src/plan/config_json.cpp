@@ -81,7 +81,7 @@ Model model_of(const JsonFields& fields) {
   Model out;
   const std::string type = lower(fields.text("model_type"));
   if (type.empty()) throw BadField("no model_type");
-  if (no_decoder(type)) throw BadField("model_type '" + type + "' is no decoder of a transformer");
+  if (no_decoder(type)) throw BadField("model_type '" + type + "' is not a transformer decoder");
   out.name = type;
   out.layers = static_cast<int>(needed(fields, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}));
   out.hidden = static_cast<int>(needed(fields, {"hidden_size", "n_embd", "d_model"}));
@@ -113,7 +113,7 @@ Model model_of(const JsonFields& fields) {
 }  // namespace
 
 Result<Model> read_config(std::string_view json) {
-  if (json.size() > k_config_bytes_max) return make_error(Code::usage, "larger than 1 MiB: no config.json");
+  if (json.size() > k_config_bytes_max) return make_error(Code::usage, "larger than 1 MiB: not a config.json");
   const Json object = Json::parse(json, nullptr, false);
   if (object.is_discarded()) return make_error(Code::usage, "not JSON");
   if (!object.is_object()) return make_error(Code::usage, "not a JSON object");

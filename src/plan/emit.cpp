@@ -66,7 +66,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
             std::to_string(static_cast<long long>(memory.peak() * parallelism.tp * parallelism.pp * parallelism.cp / 1e6)) + "MB\n";
   }
   if (what.target == Target::megatron)
-    text += "# pretrain_gpt.py and the packages of Megatron-LM belong into this folder, or into the image.\n";
+    text += "# pretrain_gpt.py and the packages of Megatron-LM belong in this folder or in the image.\n";
   return text + "workdir: .\nrun: " +
          (what.target == Target::accelerate ? accelerate_line(nodes)
           : runs_trainer(what.target)       ? "python3 train.py"
@@ -141,20 +141,20 @@ std::string refusal(Target target, const Training& training, const Parallelism& 
   const bool moves = parallelism.offload != Offload::none;
   if (parallelism.offload == Offload::activations) return "only torchtune's own recipes offload activations";
   if (runs_trainer(target) && parallelism.recompute == Recompute::selective)
-    return "transformers recompute whole layers: it needs recompute=none or recompute=full";
+    return "transformers recompute complete layers: use recompute=none or recompute=full";
   if (runs_trainer(target) && training.precision == Precision::fp8) return "transformers train in bf16, fp16 or fp32";
   switch (target) {
     case Target::torchrun:
-      if (divided) return "plain data parallelism divides no model: it needs tp=pp=cp=ep=1";
-      return parallelism.zero > 0 ? "plain data parallelism shards nothing: it needs zero=0"
-             : moves              ? "nothing is offloaded by plain data parallelism"
+      if (divided) return "plain data parallelism does not divide the model: use tp=pp=cp=ep=1";
+      return parallelism.zero > 0 ? "plain data parallelism shards nothing: use zero=0"
+             : moves              ? "plain data parallelism offloads nothing"
                                   : "";
     case Target::fsdp:
-      if (divided) return "FSDP alone needs tp=pp=cp=ep=1";
-      return parallelism.zero < 2 ? "FSDP shards at least gradients: it needs zero=2 or zero=3" : "";
+      if (divided) return "FSDP alone requires tp=pp=cp=ep=1";
+      return parallelism.zero < 2 ? "FSDP shards at least gradients: use zero=2 or zero=3" : "";
     case Target::deepspeed: return divided ? "DeepSpeed's configuration alone needs tp=pp=cp=ep=1" : "";
     case Target::accelerate: return divided ? "Accelerate's configuration needs tp=pp=cp=ep=1" : "";
-    case Target::megatron: return moves ? "Megatron's flags here offload nothing" : megatron_refuses(training, parallelism);
+    case Target::megatron: return moves ? "gridctl's flags for Megatron offload nothing" : megatron_refuses(training, parallelism);
     case Target::torchtitan: return moves ? "torchtitan offloads nothing" : torchtitan_refuses(training, parallelism);
   }
   return "";

@@ -171,13 +171,13 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
 
 std::string megatron_refuses(const Training& training, const Parallelism& l) {
   if (l.zero > 1 && l.pp > 1) return "Megatron-FSDP shards gradients and parameters only with pp=1";
-  if (training.method != Method::full) return "Megatron's pretrain_gpt.py trains no adapters";
-  if (training.model.name.starts_with("gemma")) return "Megatron's pretrain_gpt.py has no gated GELU, which " + training.model.name + " needs";
+  if (training.method != Method::full) return "Megatron's pretrain_gpt.py cannot train adapters";
+  if (training.model.name.starts_with("gemma")) return "Megatron's pretrain_gpt.py lacks the gated GELU that " + training.model.name + " needs";
   if (!pipeline_flags(training.model.layers, l))
     return "Megatron cannot divide " + std::to_string(training.model.layers) + " layers over " + std::to_string(l.pp * l.virtual_stages) +
            " stages";
   if (l.virtual_stages > 1 && micro_batches(training, l) % l.pp != 0)
-    return "Megatron interleaves only whole groups of pp=" + std::to_string(l.pp) + " micro-batches";
+    return "Megatron interleaves only complete groups of pp=" + std::to_string(l.pp) + " micro-batches";
   return "";
 }
 
@@ -270,11 +270,11 @@ std::string torchtitan_refuses(const Training& training, const Parallelism& l) {
     for (const Recipe& one : k_recipes) known.emplace_back(one.model);
     return "torchtitan's registry has no " + training.model.name + "; it has " + join(known, ", ");
   }
-  if (training.method != Method::full) return "torchtitan's recipe trains no adapters";
+  if (training.method != Method::full) return "torchtitan's recipe cannot train adapters";
   if (training.precision != recipe->precision)
     return "torchtitan's recipe of " + training.model.name + " computes in " + std::string(text_of(recipe->precision)) +
-           ": it needs --precision " + std::string(text_of(recipe->precision));
-  return l.dp > 1 && l.zero != 3 ? "torchtitan shards parameters: it needs zero=3" : "";
+           ": use --precision " + std::string(text_of(recipe->precision));
+  return l.dp > 1 && l.zero != 3 ? "torchtitan shards parameters: use zero=3" : "";
 }
 
 std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question, const Plan& plan) {

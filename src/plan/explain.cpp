@@ -22,12 +22,12 @@ std::string_view text_of(Reason reason) {
     case Reason::sequence: return "the sequence is not divisible by cp";
     case Reason::batch: return "the batch is not divisible by dp times the micro-batch";
     case Reason::sharding: return "gradients or parameters sharded inside a pipeline";
-    case Reason::recompute: return "the framework recomputes whole layers or nothing";
+    case Reason::recompute: return "the framework recomputes complete layers or nothing";
     case Reason::experts: return "experts are not divisible by ep";
     case Reason::memory: return "more memory than the GPU has";
-    case Reason::host_memory: return "more memory than the node itself has for what is offloaded";
-    case Reason::refused: return "the target cannot run them";
-    case Reason::needless: return "recompute or offload what fits without";
+    case Reason::host_memory: return "offloading needs more memory than the node has";
+    case Reason::refused: return "the target cannot run it";
+    case Reason::needless: return "recomputes or offloads although everything fits without";
     case Reason::budget: return "over the budget";
     case Reason::deadline: return "after the deadline";
     case Reason::count: break;
@@ -52,7 +52,7 @@ std::vector<std::string> explain_choice(const Question& question, const Plan& pl
                   (l.tp * l.pp * l.cp == 1 ? "." : ", but this layout is quicker or cheaper."));
   } else {
     out.push_back("One " + device + " cannot hold the training: at least " + gb(alone.peak()) +
-                  " are needed, of which " + gb(alone.states()) + " are weights, gradients and optimizer; " + gb(room) +
+                  " is needed, of which " + gb(alone.states()) + " are weights, gradients and optimizer; " + gb(room) +
                   " are usable.");
   }
   if (l.zero > 0 && l.dp * l.cp > 1)
@@ -67,7 +67,7 @@ std::vector<std::string> explain_choice(const Question& question, const Plan& pl
                   " stays inside the fast links of a node: each layer sends " + gb(plan.traffic.tensor) +
                   " per micro-batch.");
   if (l.pp > 1)
-    out.push_back("A pipeline of " + std::to_string(l.pp) + " stages goes across nodes: messages of " +
+    out.push_back("A pipeline of " + std::to_string(l.pp) + " stages spans nodes: messages of " +
                   gb(plan.traffic.pipeline) + ", and " + formatted("%.1f", 100 * plan.time.bubble) +
                   " % of the step is its bubble.");
   if (l.cp > 1)
@@ -76,8 +76,8 @@ std::vector<std::string> explain_choice(const Question& question, const Plan& pl
   if (l.ep > 1) out.push_back("Experts are divided over " + std::to_string(l.ep) + " GPUs.");
   if (l.recompute != Recompute::none)
     out.push_back("Activations are recomputed (" + std::string(text_of(l.recompute)) +
-                  "): " + gb(plan.memory.activations) + " stay until backward.");
-  if (l.offload != Offload::none) out.push_back(gb(plan.memory.offloaded) + " for each GPU lie in the host's memory.");
+                  "): " + gb(plan.memory.activations) + " are kept until the backward pass.");
+  if (l.offload != Offload::none) out.push_back(gb(plan.memory.offloaded) + " for each GPU are in the host's memory.");
   return out;
 }
 

@@ -112,7 +112,7 @@ void read_shape(const JsonFields& fields, Row& row) {
   m.hidden = fields.small<int>("hidden", k_width_max, 1).value_or(m.hidden);
   m.heads = fields.small<int>("heads", k_width_max, 1)
                 .value_or(m.heads > 0 ? m.heads : std::max(m.hidden / 128, m.hidden > 0 ? 1 : 0));
-  if (arch == "moe" && !fields.has("experts") && m.experts == 0) throw BadField("arch moe, but no experts are given");
+  if (arch == "moe" && !fields.has("experts") && m.experts == 0) throw BadField("arch is moe, but experts is missing");
   const bool gpt = arch == "gpt" || (arch.empty() && m.biases);
   if (!arch.empty()) {
     m.gated_mlp = m.tied_embeddings = !gpt;
@@ -219,7 +219,7 @@ void read_machines(const JsonFields& fields, Row& row) {
     if (found) device = device_of(*(model = *found));
   } else if (!(memory && tflops)) {
     device = device_of(*(model = *gpu_named("A100 SXM4 80GB")));
-    if (memory || tflops) throw BadField("gpu_memory_gb and gpu_tflops belong together");
+    if (memory || tflops) throw BadField("give gpu_memory_gb and gpu_tflops together");
   }
   if (memory && tflops) {
     const Device given = device_of_figures(*memory, *tflops);
@@ -234,9 +234,9 @@ void read_machines(const JsonFields& fields, Row& row) {
 
 void check_row(const Row& row, const JsonFields& fields) {
   if (!row.training.model.known_shape() && row.training.model.params_said <= 0)
-    throw BadField("neither params nor layers and hidden are given");
+    throw BadField("give params, or layers and hidden");
   if (!row.training.model.known_shape() && (fields.has("layers") || fields.has("hidden")))
-    throw BadField("layers and hidden belong together");
+    throw BadField("give layers and hidden together");
   for (const std::string& fault : faults_of(row.training.model)) throw BadField(fault);
   // Published tables have batches that do not divide, and ZeRO in pipelines: those are rounded, not refused.
   const Parallelism& l = row.parallelism;
@@ -303,7 +303,7 @@ Result<Row> read_row(std::string_view line) {
     for (const auto& [name, value] : object.items())
       if (const auto& known = known_columns(); std::ranges::find(known, name) == known.end()) {
         const std::string near = nearest(name, known);
-        row.notes.push_back("column '" + sanitize(name, 60) + "' is not known and was not used" +
+        row.notes.push_back("column '" + sanitize(name, 60) + "' is unknown and was ignored" +
                             (near.empty() ? "" : "; did you mean '" + near + "'?"));
       }
     read_shape(fields, row);
@@ -315,7 +315,7 @@ Result<Row> read_row(std::string_view line) {
     row.measured_seconds = fields.real("step_time_s", 1e-9, 1e9);
     if (const auto peak = fields.real("peak_mem_gb", 1e-9, 1e9)) row.measured_peak = *peak * k_giga;
     if (row.calibrate && !row.measured_seconds && !row.measured_peak)
-      throw BadField("calibrate, but neither step_time_s nor peak_mem_gb is given");
+      throw BadField("calibrate needs step_time_s or peak_mem_gb");
     row.group = fields.text("group");
     row.time_known = row.memory_known = row.training.model.known_shape();
     if (!row.recompute_said && row.memory_known) choose_recompute(row);

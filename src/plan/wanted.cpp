@@ -18,9 +18,9 @@ Result<Wanted> read_wanted(std::string_view text) {
         value(equals == std::string::npos ? "" : trim(part.substr(equals + 1)));
     if (name == "recompute" || name == "offload") {
       if (name == "recompute" && !(out.recompute = recompute_of(value)))
-        return make_error(Code::usage, "recompute is none, selective or full, not '" + value + "'");
+        return make_error(Code::usage, "recompute must be none, selective or full, not '" + value + "'");
       if (name == "offload" && !(out.offload = offload_of(value)))
-        return make_error(Code::usage, "offload is none, optimizer, all or activations, not '" + value + "'");
+        return make_error(Code::usage, "offload must be none, optimizer, all or activations, not '" + value + "'");
       continue;
     }
     std::optional<int>* const slots[] = {
@@ -28,7 +28,7 @@ Result<Wanted> read_wanted(std::string_view text) {
     const auto known = std::ranges::find(names, name);
     if (known == names.end()) {
       const std::string near = nearest(name, names);
-      return make_error(Code::usage, "'" + name + "' is no part of a layout" +
+      return make_error(Code::usage, "'" + name + "' is not a part of a layout" +
                                          (near.empty() ? ": " + join(names, ", ") : "; did you mean '" + near + "'?"));
     }
     char* end = nullptr;
@@ -76,9 +76,9 @@ std::vector<std::string> faults_of_wanted(const Question& question) {
                   " GPUs");
   if (parallelism.tp > question.cluster.fast_domain)
     out.push_back("tp=" + std::to_string(parallelism.tp) + " is more than the " +
-                  std::to_string(question.cluster.fast_domain) + " GPUs that a fast link joins");
+                  std::to_string(question.cluster.fast_domain) + " GPUs joined by a fast link");
   if (wanted.offload == Offload::all && wanted.zero && *wanted.zero != 3)
-    out.push_back("offload=all needs zero=3: only sharded parameters can lie in the host's memory");
+    out.push_back("offload=all needs zero=3: only sharded parameters can be kept in the host's memory");
   return out;
 }
 

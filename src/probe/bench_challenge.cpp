@@ -142,7 +142,7 @@ Result<void> expect_size(const char* what, const Words& words, std::uint32_t gro
 }
 Result<void> sensible(bool good, const char* what) {
   if (good) return {};
-  return make_error(Code::protocol_violation, std::string("this is no ") + what + " challenge that we pose");
+  return make_error(Code::protocol_violation, std::string("this is not a ") + what + " challenge of ours");
 }
 std::uint32_t pick(const Draw& draw, std::uint32_t groups) { return static_cast<std::uint32_t>(draw() % groups); }
 
@@ -262,13 +262,13 @@ Result<Words> words_from_hex(std::string_view hex, std::size_t words_max) {
   const auto bad = [](const char* why) {
     return make_error(Code::protocol_violation, std::string("the answer's digits cannot be read: ") + why);
   };
-  if (hex.size() % 8 != 0) return bad("no whole number of words");
+  if (hex.size() % 8 != 0) return bad("not a whole number of words");
   if (hex.size() / 8 > words_max) return bad("too many words");
   Words words(hex.size() / 8, 0);
   for (std::size_t i = 0; i < hex.size(); ++i) {
     const char digit = hex[i];
     const bool decimal = digit >= '0' && digit <= '9';
-    if (!decimal && (digit < 'a' || digit > 'f')) return bad("a digit is none");
+    if (!decimal && (digit < 'a' || digit > 'f')) return bad("a digit is not valid");
     words[i / 8] = words[i / 8] << 4 | static_cast<std::uint32_t>(decimal ? digit - '0' : digit - 'a' + 10);
   }
   return words;

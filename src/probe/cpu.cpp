@@ -93,14 +93,14 @@ CpuLayout read_cpu(const HostFiles& files) {
 void add_cpu(const HostFiles& files, Inventory& inventory) {
   inventory.cpu = read_cpu(files);
   if (!inventory.cpu.max_mhz)
-    add_gap(inventory.gaps, "cpu.max_mhz", GapReason::not_reported, "no cpufreq here, as in most virtual machines");
+    add_gap(inventory.gaps, "cpu.max_mhz", GapReason::not_reported, "no cpufreq, as in most virtual machines");
   for (const char* attribute : {"cpu.sockets", "cpu.cores"})
     if (!inventory.cpu.sockets)
       add_gap(inventory.gaps, attribute, GapReason::not_reported, "the kernel shows no processor topology");
   if (inventory.cpu.numa.empty())
     add_gap(inventory.gaps, "cpu.numa", GapReason::not_supported, "the kernel was built without NUMA");
   if (inventory.cpu.features.empty())
-    add_gap(inventory.gaps, "cpu.features", GapReason::not_reported, "/proc/cpuinfo names none that we look for");
+    add_gap(inventory.gaps, "cpu.features", GapReason::not_reported, "/proc/cpuinfo lists none of the known features");
   for (const std::string& line : split_lines(files.read("/proc/meminfo").value_or("")))
     if (line.starts_with("MemAvailable:")) inventory.memory_free_bytes = memory_size(line.substr(13), "kB");
   if (inventory.memory_free_bytes && inventory.memory_bytes != 0)  // a control group may allow less than is free

@@ -154,7 +154,7 @@ void add_disks(const HostFiles& files, const Toolbox& toolbox, Inventory& invent
   }
   inventory.disks = std::move(disks);
   if (inventory.disks.empty())
-    add_gap(inventory.gaps, "disks", GapReason::unreadable, "/proc/self/mountinfo shows no file system that we know");
+    add_gap(inventory.gaps, "disks", GapReason::unreadable, "/proc/self/mountinfo shows no known file system");
 }
 
 }  // namespace gridctl::probe

@@ -60,7 +60,7 @@ Engine read_docker(const ToolAnswer& answer, std::string_view user) {
   }
   const json info = find_json(answer.out);
   if (info.is_object() && info.contains("host") && info.contains("store")) {
-    engine.problem = "docker: it is podman under another name: use podman";
+    engine.problem = "docker is podman under another name: use podman";
     return engine;
   }
   engine.version = available(text_of(member(info, "ServerVersion")));
@@ -71,7 +71,7 @@ Engine read_docker(const ToolAnswer& answer, std::string_view user) {
     engine.problem = docker_problem(said, user);
     if (engine.problem.empty()) {
       const std::string words = complaint(answer.out.starts_with("{") ? "" : answer.out, said);
-      engine.problem = "docker: " + (words.empty() ? "gave no server version" : words);
+      engine.problem = "docker: " + (words.empty() ? "reported no server version" : words);
     }
     return engine;
   }
@@ -100,7 +100,7 @@ Engine read_podman(const ToolAnswer& answer, std::string_view user) {
           (user.empty() ? std::string("$USER") : shell_quote(user));
     else {
       const std::string words = complaint(answer.out, answer.err);
-      engine.problem = "podman: " + (words.empty() ? "gave no information" : words);
+      engine.problem = "podman: " + (words.empty() ? "reported no information" : words);
     }
     return engine;
   }

@@ -53,7 +53,7 @@ std::string drive_verdict(const ToolAnswer& answer) {
   if (!answer.answered) return {};
   const nlohmann::json root = find_json(answer.out);
   const nlohmann::json& passed = member(member(root, "smart_status"), "passed");
-  return passed.is_boolean() && !passed.get<bool>() ? "SMART: the drive says that it is failing" : "";
+  return passed.is_boolean() && !passed.get<bool>() ? "SMART: the drive reports that it is failing" : "";
 }
 
 std::vector<ToolCall> calls_of(const HealthOptions& options, const HostFiles& files) {

@@ -11,13 +11,13 @@ namespace {
 constexpr Advisory k_advisories[] = {
     // Qualys 2024-07-01, openssh.com/txt/release-9.8; DSA-5724-1. The regression came with 8.5p1.
     {"CVE-2024-6387", "openssh", "8.5p1", "9.8p1", "bookworm 1:9.2p1-2+deb12u3, bullseye -, buster -, trixie -",
-     "sshd: a stranger may get root (regreSSHion)", true},
+     "sshd: an attacker may get root without a login (regreSSHion)", true},
     // openssh.com/txt/release-9.6; changelog of 1:9.2p1-2+deb12u2; DSA-5586-1
     {"CVE-2023-48795", "openssh", "", "9.6p1", "bookworm 1:9.2p1-2+deb12u2, bullseye 1:8.4p1-5+deb11u3, trixie -",
-     "somebody on the way can cut messages out of the beginning of a connection (Terrapin)"},
+     "someone on the network path can delete messages at the start of a connection (Terrapin)"},
     // openssh.com/txt/release-9.9p2; changelog of 1:9.2p1-2+deb12u5
     {"CVE-2025-26465", "openssh", "6.8p1", "9.9p2", "bookworm 1:9.2p1-2+deb12u5",
-     "ssh with VerifyHostKeyDNS believes a wrong host key"},
+     "ssh with VerifyHostKeyDNS accepts a wrong host key"},
     // openssh.com/txt/release-9.3p2; changelog of 1:9.2p1-2+deb12u1
     {"CVE-2023-38408", "openssh", "5.5p1", "9.3p2", "bookworm 1:9.2p1-2+deb12u1, trixie -",
      "a host to which the agent is forwarded can run code here"},
@@ -43,11 +43,11 @@ constexpr Advisory k_advisories[] = {
     // GHSA-v23v-6jw2-98fq, with the versions as corrected in github/advisory-database#4653; changelog of
     // 20.10.24+dfsg1-1+deb12u1
     {"CVE-2024-41110", "docker", "19.03", "23.0.15", "bookworm 20.10.24+dfsg1-1+deb12u1, trixie -",
-     "authorisation plugins can be passed by; without such plugins nothing is lost"},
+     "authorisation plugins can be bypassed; harmless without such plugins"},
     {"CVE-2024-41110", "docker", "24.0", "26.1.5", "",
-     "authorisation plugins can be passed by; without such plugins nothing is lost"},
+     "authorisation plugins can be bypassed; harmless without such plugins"},
     {"CVE-2024-41110", "docker", "27.0", "27.1.1", "",
-     "authorisation plugins can be passed by; without such plugins nothing is lost"},
+     "authorisation plugins can be bypassed; harmless without such plugins"},
     // NVIDIA security bulletins of September 2024, February 2025 and July 2025 for the Container Toolkit
     {"CVE-2024-0132", "nvidia-container-toolkit", "", "1.16.2", "", "a container's image can reach the host's files",
      true},

@@ -127,7 +127,7 @@ void complete_intel(const HostFiles& files, VendorReading& reading) {
       if (!gpu.power.cap_watts) gpu.power.cap_watts = watts("power1_max");
       if (!gpu.power.default_watts) gpu.power.default_watts = watts("power1_rated_max");
     }
-    add_gap(gpu.gaps, "partition.enabled", GapReason::not_applicable, "Intel GPUs are not cut for compute");
+    add_gap(gpu.gaps, "partition.enabled", GapReason::not_applicable, "Intel GPUs are not partitioned for compute");
   }
 }
 

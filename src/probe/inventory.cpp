@@ -62,7 +62,7 @@ void take_toolkit(const HostFiles& files, const VendorPlugin& vendor, const Vend
 void note_unseen(const HostFiles& files, VendorReading& reading) {
   for (const Gpu& gpu : reading.gpus)
     if (gpu.partition.parent.empty() && bus_lacks(files, gpu.pci))
-      reading.notes.push_back(gpu.uuid + " is said to be at " + gpu.pci + ", where the bus has no device");
+      reading.notes.push_back(gpu.uuid + " is reported at " + gpu.pci + ", where the bus has no device");
 }
 
 void take_reading(const HostFiles& files, const VendorPlugin& vendor, VendorReading reading, Inventory& inventory) {
@@ -90,7 +90,7 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
   if (inventory.links.empty())
     add_gap(gaps, "links", GapReason::not_reported, "neither the tools nor /sys show how the GPUs are joined");
   if (files.exists("/sys/bus/pci/devices")) inventory.nvswitch = count_nvswitches(files);
-  else add_gap(gaps, "nvswitch", GapReason::not_reported, "/sys/bus/pci is not there");
+  else add_gap(gaps, "nvswitch", GapReason::not_reported, "/sys/bus/pci does not exist");
   constexpr std::pair<Vendor, const char*> toolkits[] = {
       {Vendor::nvidia, "cuda"}, {Vendor::amd, "rocm"}, {Vendor::intel, "oneapi"}};
   for (const auto& toolkit : toolkits) {
@@ -99,9 +99,9 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
     const auto plugin = std::ranges::find(plugins, vendor, &VendorPlugin::vendor);
     const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
     if (present)
-      add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool tells it and it is in none of its places");
-    else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "there is a GPU, but no tool that knows it");
-    else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
+      add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool reports it, and it is in none of its usual places");
+    else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "a GPU is present, but no tool reports it");
+    else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU from " + std::string(vendor_name(vendor)));
   }
   // The installed version is unknown for the same reason as the version that the driver supports.
   for (const auto& [supported, installed] :
@@ -183,7 +183,7 @@ Inventory take_inventory(os::Clock& clock, const ProbeOptions& options) {
   add_software(files, said, docker_answer.out, inventory);
   add_nics(files, inventory);
   add_disks(files, options.toolbox, inventory);
-  explain_rest(inventory, GapReason::not_reported, "nothing that was asked tells it");
+  explain_rest(inventory, GapReason::not_reported, "no tool reports it");
   bound_notes(inventory.notes);
   return inventory;
 }

@@ -87,7 +87,7 @@ void read_machine(const HostFiles& files, const os::Path& home, Inventory& inven
       parse_pretty_name(files.read("/etc/os-release").value_or(files.read("/usr/lib/os-release").value_or("")));
   inventory.cpu_model = parse_cpu_model(files.read("/proc/cpuinfo").value_or(""));
   if (inventory.cpu_model.empty()) inventory.cpu_model = available(files.read_line("/proc/device-tree/model"));
-  if (inventory.machine_id.empty()) note("no /etc/machine-id: the machine is known by its host key only");
+  if (inventory.machine_id.empty()) note("no /etc/machine-id: only its host key identifies the machine");
 
   const CgroupLimits limits = cgroup_limits(files);
   const unsigned allowed =

@@ -119,7 +119,7 @@ void add_nics(const HostFiles& files, Inventory& inventory) {
   if (!rdma) return add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no RDMA device");
   inventory.gpu_direct = direct_ways(files, inventory);
   if (inventory.gpu_direct.empty())
-    add_gap(inventory.gaps, "gpu_direct", GapReason::no_driver, "neither nvidia_peermem nor dma-buf is there");
+    add_gap(inventory.gaps, "gpu_direct", GapReason::no_driver, "neither nvidia_peermem nor dma-buf is available");
 }
 
 }  // namespace gridctl::probe

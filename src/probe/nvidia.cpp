@@ -39,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> k_meaning
     {"gpu is lost", "a GPU fell off the bus: reboot needed"},
     {"unable to determine the device handle", "a GPU does not answer: reboot needed"},
     {"no devices were found", "no devices were found"},
-    {"insufficient permissions", "the user may not open /dev/nvidia*: add the user to the group that owns them"},
+    {"insufficient permissions", "the user cannot open /dev/nvidia*: add the user to the group that owns them"},
 }};
 
 std::string complaint_note(std::string_view line) {
@@ -320,7 +320,7 @@ VendorReading read(std::span<const ToolAnswer> answers) {
           reading.gpus);
   for (Gpu& gpu : reading.gpus)
     for (const char* attribute : {"units", "memory_bus_bits"})
-      add_gap(gpu.gaps, attribute, GapReason::needs_bench, "nvidia-smi does not tell");
+      add_gap(gpu.gaps, attribute, GapReason::needs_bench, "nvidia-smi does not report it");
   read_second_round(answers, reading);
   replace_by_mig_devices(reading, read_list(answers[list].out), read_table(answers[table].out), details);
   return reading;

@@ -124,7 +124,7 @@ void complete_from_bus(const HostFiles& files, std::vector<Gpu>& gpus) {
     if (!gpu.numa_node) {
       const std::string directory = directory_of(gpu.pci);
       if (!directory.empty() && files.exists(directory + "/numa_node"))
-        add_gap(gpu.gaps, "numa_node", GapReason::not_applicable, "the machine has one node, or hides its nodes");
+        add_gap(gpu.gaps, "numa_node", GapReason::not_applicable, "the machine has a single node, or hides its nodes");
       else add_gap(gpu.gaps, "numa_node", GapReason::not_reported, "the device is not in /sys/bus/pci");
     }
   }

@@ -94,7 +94,7 @@ void add_platform(const HostFiles& files, Inventory& inventory) {
   inventory.product = product.empty() || maker.empty() || product.starts_with(maker) ? product : maker + " " + product;
   if (inventory.product.empty()) inventory.product = available(files.read_line("/proc/device-tree/model"));
   if (inventory.product.empty())
-    add_gap(inventory.gaps, "product", GapReason::not_reported, "the firmware names no product");
+    add_gap(inventory.gaps, "product", GapReason::not_reported, "the firmware does not name a product");
   inventory.virtualization = container_kind(files);
   if (inventory.virtualization.empty()) inventory.virtualization = machine_kind(files, maker, product);
 }

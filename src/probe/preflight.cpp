@@ -27,7 +27,7 @@ Finding home_finding(const Inventory& inventory) {
             facts.home_path + " cannot be written" + (facts.home_problem.empty() ? "" : ": " + facts.home_problem),
             "sudo mkdir -p " + home + " && sudo chown " + user_of(inventory) + " " + home};
   if (facts.home_noexec)
-    return {"home", false, facts.home_path + " is on a file system mounted noexec, and the agent is run from there",
+    return {"home", false, facts.home_path + " is on a file system mounted noexec, but the agent runs from there",
             "sudo mount -o remount,exec \"$(findmnt -n -o TARGET -T " + home + ")\""};
   return {"home", true, facts.home_path + " is writable (" + facts.home_file_system + ")", ""};
 }
@@ -75,7 +75,7 @@ Finding engine_finding(const Inventory& inventory, std::optional<EngineKind> wan
     if (fix.empty() || (!installed && !is_missing(engine))) fix = engine_fix(engine);
     installed = installed || !is_missing(engine);
   }
-  if (problems.empty()) problems.emplace_back("no engine was looked for");
+  if (problems.empty()) problems.emplace_back("no engine was checked");
   return {"engine", false, join(problems, "; "), fix};
 }
 
@@ -83,7 +83,7 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
   const std::string name(engine_name(engine.kind));
   if (engine.limits_enforced) return {"limits", true, name + " enforces memory and CPU limits", "", false};
   if (engine.kind == EngineKind::process) {
-    const std::string plain = "plain processes of an ordinary user have no memory and CPU limits";
+    const std::string plain = "plain processes of an ordinary user have no limits on memory and CPU";
     for (const Engine& other : inventory.engines)
       if (!other.problem.empty() && !is_missing(other))
         return {"limits", false, plain + "; " + other.problem, engine_fix(other), false};

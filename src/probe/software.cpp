@@ -97,7 +97,7 @@ void explain_containers(const std::vector<ToolAnswer>& answers, Inventory& inven
   const bool nvidia = std::ranges::any_of(inventory.gpus, [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; });
   const std::string toolkit = "software.container_gpus.toolkit", devices = "software.container_gpus.devices";
   if (!nvidia) add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::not_applicable, "no NVIDIA GPU");
-  else add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::no_tool, "no docker answers here");
+  else add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::no_tool, "docker does not answer here");
   if (gpus.toolkit.empty() && !nvidia) add_gap(inventory.gaps, toolkit, GapReason::not_applicable, "no NVIDIA GPU");
   if (gpus.toolkit.empty() && nvidia) {
     const bool hung = answers.size() > nvidia_ctk && answers[nvidia_ctk].found && !answers[nvidia_ctk].answered;
@@ -157,7 +157,7 @@ void add_software(const HostFiles& files, const std::vector<ToolAnswer>& answers
     software.container_gpus.toolkit = parse_container_toolkit(answers[nvidia_ctk].out);
   }
   if (software.libc.empty())
-    add_gap(inventory.gaps, "software.libc", GapReason::no_tool, "neither getconf nor ldd tells");
+    add_gap(inventory.gaps, "software.libc", GapReason::no_tool, "neither getconf nor ldd reports it");
   software.cuda_toolkit = cuda_toolkit(files);
   software.hip = hip_version(files);
   software.level_zero = level_zero_version(files);

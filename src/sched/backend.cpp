@@ -15,7 +15,7 @@ namespace {
 using job::Backend;
 using job::JobClass;
 
-// A communication library, and the devices that it runs on.
+// Describes a communication library, and the devices that it runs on.
 struct Library {
   Backend backend;
   std::string_view title, torch;
@@ -54,7 +54,7 @@ std::string vendors_text(const std::vector<Vendor>& vendors) {
 BackendChoice of_one_vendor(Vendor vendor) {
   for (const Library& candidate : k_libraries)
     if (candidate.vendor == vendor) return {candidate.backend, "GPUs of " + title_of(vendor) + " alone"};
-  return {Backend::gloo, "no library of its own is known for the vendor of these GPUs"};
+  return {Backend::gloo, "no library is known for the vendor of these GPUs"};
 }
 
 Error impossible_wish(const Library& wish, const std::string& why, std::vector<std::string> instead) {
@@ -79,22 +79,22 @@ Result<BackendChoice> follow(const BackendQuestion& question, const std::vector<
         wish, runs + "and these are of " + title_of(vendors[0]),
         {"backend: auto (" + std::string(job::backend_name(of_one_vendor(vendors[0]).backend)) + ")", "backend: gloo"});
   if (question.reach == Reach::wan)
-    return impossible_wish(wish, title + " can neither pass NAT nor encrypt, and a link that breaks ends it",
+    return impossible_wish(wish, title + " can neither cross NAT nor encrypt, and a broken link ends it",
                            {"backend: gloo", "hosts at one site"});
   const bool renamed = wish.backend != question.wish;
-  return BackendChoice{wish.backend, renamed ? "asked for as nccl, whose interface RCCL has on AMD" : "asked for"};
+  return BackendChoice{wish.backend, renamed ? "nccl was requested; on AMD, RCCL has its interface" : "asked for"};
 }
 
-// Timeouts fit so many times the latency of one collective: a slow start, an overloaded host, a resent packet.
+// Timeouts allow this many times the latency of one collective: a slow start, an overloaded host, a resent packet.
 constexpr double k_patience = 100;
-// And so many times what one exchange is expected to take.
+// Timeouts also allow this many times the expected duration of one exchange.
 constexpr double k_exchange_patience = 3;
 
 bool is_rdma(const Nic& nic) {
   return nic.up && !nic.device.empty() && (nic.kind == NicKind::infiniband || nic.kind == NicKind::roce);
 }
 
-// The kind of RDMA that every member has; InfiniBand before RoCE.
+// Returns the kind of RDMA that every member has; InfiniBand before RoCE.
 std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& members) {
   for (const NicKind kind : {NicKind::infiniband, NicKind::roce})
     if (std::ranges::all_of(members, [&](const Inventory* member) {
@@ -104,7 +104,7 @@ std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& members)
   return std::nullopt;
 }
 
-// Machines with a card for each GPU often have slower ones for storage and management, which no collective shall take.
+// Machines with a card for each GPU often have slower ones for storage and management, which no collective should use.
 std::string rdma_devices(const Inventory& member, NicKind kind) {
   double fastest = 0;
   for (const Nic& nic : member.nics)
@@ -138,7 +138,7 @@ void add_nccl(Variables& into, const std::string& interface, const std::string& 
     return;
   }
   into["NCCL_IB_HCA"] = "=" + devices;
-  // It was looked for and is not there: then the card must not be asked to read the memory of GPUs.
+  // The module was looked for and is missing: then the card must not be told to read the memory of GPUs.
   const bool looked = find_gap(member.gaps, "gpu_direct") == nullptr;
   if (member.gpu_direct.empty() && looked) into["NCCL_NET_GDR_LEVEL"] = "LOC";
 }
@@ -148,7 +148,7 @@ bool is_joined_by_fabric(const Inventory& member) {
          std::ranges::any_of(member.links, [](const GpuLink& link) { return is_fabric(link.kind); });
 }
 
-// GPUs of consumers from the Ada generation on cannot reach each other's memory, and drivers have claimed that they can:
+// Consumer GPUs from the Ada generation on cannot reach each other's memory, but drivers have claimed that they can:
 // NCCL then hangs in its first collective.
 bool lacks_peer_access(const Gpu& gpu) {
   const std::string name = lower(gpu.name);
@@ -202,8 +202,8 @@ Result<BackendChoice> choose_backend(const BackendQuestion& question) {
   const std::vector<Vendor> vendors = each_once(question.vendors);
   if (question.wish != Backend::automatic) return follow(question, vendors);
   if (question.job_class == JobClass::loose || question.job_class == JobClass::service)
-    return BackendChoice{Backend::none, "its parts do not talk to each other"};
-  if (question.reach == Reach::wan) return BackendChoice{Backend::gloo, "its members talk over the WAN"};
+    return BackendChoice{Backend::none, "its parts do not communicate"};
+  if (question.reach == Reach::wan) return BackendChoice{Backend::gloo, "its members communicate over the WAN"};
   if (vendors.size() > 1) return BackendChoice{Backend::gloo, "GPUs of " + vendors_text(vendors) + " together"};
   if (vendors.empty()) return BackendChoice{Backend::gloo, "CPUs alone"};
   return of_one_vendor(vendors[0]);

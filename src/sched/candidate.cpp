@@ -57,9 +57,9 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
   if (!want.providers.empty() && std::ranges::find(want.providers, host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
   if (host.inventory->version == 0) return c.reject("unreachable", "its owner has not joined yet", true);
-  if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` returns it to service");
+  if (host.drained) return c.reject("drained", "the host is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
-    return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
+    return c.reject("mismatch", "it differs from its declaration: " + host.mismatch +
                                     "; `gridctl provider bench` tests it again");
   if (!want.classes.empty() && std::ranges::find(want.classes, host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
@@ -87,7 +87,7 @@ const Engine* engine_of(const HostFacts& host, EngineKind kind) {
   return nullptr;
 }
 
-// Why a container engine cannot be used, empty when it can.
+// Returns why a container engine cannot be used; empty if it can.
 std::string engine_problem(const HostFacts& host, EngineKind kind) {
   const Engine* engine = engine_of(host, kind);
   if (engine == nullptr) return std::string(engine_name(kind)) + " was not found";
@@ -119,7 +119,7 @@ bool choose_engine(Candidate& c, const std::string& image) {
   if (!image.empty()) return choose_container(c);
   const HostFacts& host = *c.host;
   if (host.engine && *host.engine != EngineKind::process)
-    return c.reject("engine", "the job has no image, the host is set to " + std::string(engine_name(*host.engine)) +
+    return c.reject("engine", "the job has no image, but the host is set to " + std::string(engine_name(*host.engine)) +
                                   " only: give the job an image, or register the host with --engine auto");
   if (!host.not_plain.empty()) return c.reject("restore_from", host.not_plain);
   const Engine* process = engine_of(host, EngineKind::process);
@@ -145,7 +145,7 @@ bool choose_shares(Candidate& c, const job::Resources& want) {
   return true;
 }
 
-// The free GPUs of one vendor and name on one host.
+// Holds the free GPUs with one vendor and name on one host.
 struct FreeGpus {
   Vendor vendor;
   std::string_view name;
@@ -162,7 +162,7 @@ void add(std::vector<FreeGpus>& free, const Gpu& gpu, std::size_t most) {
   same->gpus.push_back(&gpu);
 }
 
-// GPUs of one request on one host.
+// Holds GPUs for one request on one host.
 struct GpuChoice {
   std::vector<const Gpu*> gpus;  // as many as may be taken now; empty = cannot now
   std::size_t matching = 0;      // GPUs of one vendor that answer the request, busy ones included
@@ -172,16 +172,16 @@ struct GpuChoice {
   std::string why_not_named;     // why a GPU of a wanted name does not count as that model
 };
 
-// Why the device does not count as the model that its name claims; empty when it does. A request for memory asks for no
-// name, and takes the device as it was measured.
+// Returns why the device does not count as the model that its name claims; empty if it does. A request for memory does
+// not ask for a name, and takes the device as measured.
 std::string name_refusal(const job::GpuRequest& request, const HostFacts& host, const Gpu& gpu) {
   if (request.names.empty()) return {};
   if (host.unverified_gpus.contains(gpu.uuid))
-    return describe(gpu) + " is unverified: no model that gridctl knows has its name and its properties; a request for "
-           "memory alone, such as accelerators: " + std::to_string(gpu.memory_bytes / 1'000'000'000) + "GB, takes it";
+    return describe(gpu) + " is unverified: no known model has its name and properties; a request for "
+           "memory alone, such as accelerators: " + std::to_string(gpu.memory_bytes / 1'000'000'000) + "GB, accepts it";
   if (!gpu.model.empty()) return {};
   const std::vector<std::string> against = find_model(gpu).contradictions;
-  return against.empty() ? "" : "it is not what its name says: " + gpu.name + "; " + join(against, "; ");
+  return against.empty() ? "" : "it does not match its name: " + gpu.name + "; " + join(against, "; ");
 }
 
 GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
@@ -234,7 +234,7 @@ std::string all_gpus_text(const HostFacts& host) {
   return gpus_text(gpus);
 }
 
-// Whether that settles it: of equal alternatives the fastest is looked for.
+// Returns whether that settles it: among equal alternatives, the fastest is searched for.
 bool take_gpus(Candidate& c, bool any_order, std::size_t alternative, const std::vector<const Gpu*>& gpus) {
   const bool first = c.gpus.empty();
   if (first || speed_of(*c.host, gpus) > speed_of(*c.host, c.gpus)) c.gpus = gpus;
@@ -267,7 +267,8 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
-// The first of the job's variants that fits there; of the reasons against, one that waiting may cure.
+// Chooses the first of the job's variants that fits there; among the reasons against, prefers one that waiting may
+// cure.
 bool choose_variant(Candidate& c, const job::Spec& spec) {
   std::optional<Rejection> why;
   for (const job::Variant& variant : spec.variants) {
@@ -287,14 +288,15 @@ bool choose_form(Candidate& c, const job::Spec& spec) {
   return choose_engine(c, spec.image) && choose_among_gpus(c, spec.resources.gpus, spec.resources.any_order);
 }
 
-// A tight job of one host: its GPUs make one group. Another part of the host may do when it becomes free.
+// Handles a tight job on one host: its GPUs form one group. Another part of the host may be suitable when it becomes
+// free.
 bool is_tight_enough(Candidate& c, const job::Spec& spec) {
   if (spec.workload.job_class != job::JobClass::tight || spec.constraints.any_interconnect) return true;
   const auto problem = fabric_problem(c.host->inventory, c.gpus);
   return !problem || c.reject("fabric", *problem, !c.host->busy_gpus.empty());
 }
 
-// Whether what fits in principle is free just now.
+// Returns whether what fits in principle is free now.
 bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
   const double cpus = host.cpus_free.value_or(host.inventory->cpus);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside sched only: one host considered for one job.
+// Represents one host considered for one job. Inside sched only.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace gridctl::sched {
 
-// The order of place(); the best comes first.
+// Defines the order of place(); the best comes first.
 struct Rank {
   std::size_t avoided = 0;
   double late = 0;  // seconds within which it is safely done, when that is too late for its deadline
@@ -24,7 +24,7 @@ struct Rank {
   auto operator<=>(const Rank&) const = default;
 };
 
-// A host under consideration: set `rejection` to give it up.
+// Represents a host under consideration: set `rejection` to reject it.
 struct Candidate {
   const HostFacts* host = nullptr;
   Placement placement;
@@ -42,9 +42,9 @@ struct Candidate {
   }
 };
 
-// Whether a member of the job could run there: the filters of place(), without comparing hosts.
+// Returns whether a member of the job could run there: the filters of place(), without comparing hosts.
 [[nodiscard]] Candidate consider(const job::Spec& spec, const Result<Query>& query, const HostFacts& host);
-// Why the job stays away from it, if it does.
+// Notes why the job avoids the host, if it does.
 void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
 // Estimates the job's run there; fills placement and rank. Call it after note_avoidance.
 void estimate(Candidate& candidate, const JobKnowledge& known, job::Optimize optimize);
@@ -52,15 +52,15 @@ void estimate(Candidate& candidate, const JobKnowledge& known, job::Optimize opt
 // Rejects a host that ends before the job has what it needs there (host_end.hpp). Call it after estimate.
 bool fits_before_end(Candidate& candidate, const job::Spec& spec, const JobKnowledge& known);
 
-// Among the hosts on which a job is surely in time, the one that may be given up last. Jobs that do not move for less
-// (cheaper.hpp) have none: they are not offered any.
+// Names, among the hosts on which a job is certainly in time, the one that allows the latest change. Jobs that do not
+// move for less (cheaper.hpp) have none, because no move is offered to them.
 struct Refuge {
   HostName host;
   double within = k_never;  // seconds until the job is surely done, if it goes there after a failure elsewhere
   void offer(const Candidate& estimated);
 };
-// Takes a host for in time that is not, if the job can try it: should it fail there at once, the refuge is still in
-// time.
+// Treats a host that is not in time as in time, if the job can try it: should it fail there at once, the refuge is
+// still in time.
 void lean_on(const Refuge& refuge, Candidate& estimated, const JobKnowledge& known);
 
 [[nodiscard]] std::string short_number(double value);                      // "2.5", "64"

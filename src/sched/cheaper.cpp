@@ -18,7 +18,7 @@ std::string needs_text(const HostName& host, const Estimate& estimate) {
 
 bool may_move_for_less(const job::Spec& spec) {
   const bool saves = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
-  // With an order of GPUs the cheaper host may have those that are wanted less.
+  // If the job orders GPUs, the cheaper host may have less preferred ones.
   return saves && spec.optimize == job::Optimize::cost && spec.resources.gpus.size() <= 1;
 }
 
@@ -32,12 +32,12 @@ std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decisi
                                          const std::vector<Avoid>& avoided) {
   const auto& to = elsewhere.placement;
   if (!to || to->late || to->estimate.is_never()) return std::nullopt;
-  // It would be placed here again.
+  // The job would be placed here again.
   if (std::ranges::any_of(avoided, [&](const Avoid& one) { return one.host == to->host; })) return std::nullopt;
   const double saving = present.rest.cost() - to->estimate.cost();
   const bool much = saving >= std::max(k_saving_usd_min, k_saving_min * present.rest.cost());
   if (!much || to->estimate.takes() > k_slower_max * present.rest.takes()) return std::nullopt;
-  return needs_text(present.host, present.rest) + " to go on, " + needs_text(to->host, to->estimate);
+  return needs_text(present.host, present.rest) + " to continue, " + needs_text(to->host, to->estimate);
 }
 
 }  // namespace gridctl::sched

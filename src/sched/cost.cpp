@@ -45,8 +45,8 @@ double expected_tflops(const Gpu& gpu) {
   return model == nullptr ? k_unknown_tflops : expected_tflops(*model);
 }
 
-// A failure comes every `mtbf` of all the time there is, and each costs a restart; what the model adds beyond that is
-// repeated work.
+// A failure comes every `mtbf` of the total time, and each costs a restart; everything that the model adds beyond that
+// is repeated work.
 void share_out(Estimate& out, double all, double mtbf, double restart) {
   all = std::min(all, 1e305);  // infinite parts would not add up
   const double extra = std::max(0.0, all - out.work - out.saving);

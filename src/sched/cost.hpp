@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and money to bring a job to its end on given hosts, failures counted. Pure.
+// Estimates time and money to finish a job on given hosts, including failures. Pure.
 //
 // First the hosts get what they lack and start; then Daly's complete model (interval.hpp, theory K4) at the interval
-// that is best for this job there. A checkpoint is safe only when it has been uploaded: no interval is shorter, and a
-// failure loses that much more (K13). Hosts that a job needs together fail as one: their rates add up (K8).
+// that is best for this job there. A checkpoint is safe only after its upload: no interval is shorter, and a failure
+// loses that much more (K13). Hosts that a job needs together fail as one: their rates add up (K8).
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace gridctl::sched {
 
-// The known work of a job. Seconds and bytes; 0 = not known, unless said otherwise.
+// Holds the known work of a job. Seconds and bytes; 0 = not known, unless stated otherwise.
 struct WorkEstimate {
   double work = 0;         // useful computing that is left, at speed 1
   double stall = 0;        // one checkpoint holds it up for so long
@@ -29,7 +29,7 @@ struct WorkEstimate {
 };
 inline constexpr double k_work_assumed = 10 * 3600;  // when nobody told: long enough that starting hardly counts
 
-// One host, or a gang of them that fails and waits as one.
+// Represents one host, or a gang of them that fails and waits as one.
 struct HostGroup {
   double price_per_hour = 0;     // USD, of all together
   double speed = 1;              // of the job's work
@@ -40,7 +40,7 @@ struct HostGroup {
 
 inline constexpr double k_never = 3e9;  // seconds: a century
 
-// Expected seconds of each kind; they add up to takes().
+// Holds expected seconds of each kind; they add up to takes().
 struct Estimate {
   double transfer = 0, start = 0, work = 0, saving = 0;
   double lost = 0;      // computed and thrown away
@@ -56,16 +56,16 @@ struct Estimate {
 
 // REQUIRES: speed > 0.
 [[nodiscard]] Estimate to_finish(const WorkEstimate& task, const HostGroup& group);
-// The quantities to minimise, the most important one first.
+// Lists the quantities to minimise, the most important one first.
 using Aim = std::pair<double, double>;
 [[nodiscard]] Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per_hour);
-// "6.2h: work 5.8h, checkpoints 4min, lost 9min…"; parts below a hundredth are left out.
+// Returns text such as "6.2h: work 5.8h, checkpoints 4min, lost 9min…"; leaves out parts below a hundredth.
 [[nodiscard]] std::string describe(const Estimate& estimate);
 
 // Reads the work of a job from its file.
 [[nodiscard]] WorkEstimate task_of(const job::Spec& spec);
 
-// 16-bit matrix rate of an A100 as measured: speed 1, as dlperf 100 is in queries.
+// Measured 16-bit matrix rate of an A100: speed 1, like dlperf 100 in queries.
 inline constexpr double k_reference_tflops = 250;
 // An unknown GPU counts as a twentieth of that. `provider bench` measures it and replaces this guess.
 inline constexpr double k_unknown_tflops = 12.5;
@@ -74,10 +74,10 @@ inline constexpr double k_unknown_tflops = 12.5;
 inline constexpr double k_core_tflops = 0.05;
 [[nodiscard]] constexpr double speed_of_cores(double cpus) { return cpus * k_core_tflops / k_reference_tflops; }
 
-// Speed of these GPUs of the host together: as measured, else what the catalogue lets expect of the model. 1 without
-// GPUs.
+// Returns the speed of these GPUs of the host together: as measured, otherwise as the catalogue predicts for the model.
+// 1 without GPUs.
 [[nodiscard]] double speed_of(const HostFacts& host, const std::vector<const Gpu*>& gpus);
-// The host alone with these GPUs.
+// Returns the host alone with these GPUs.
 [[nodiscard]] HostGroup group_of(const HostFacts& host, const std::vector<const Gpu*>& gpus);
 
 }  // namespace gridctl::sched

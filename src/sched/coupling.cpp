@@ -20,7 +20,7 @@ constexpr std::size_t k_commands_max = 1000;   // looked at of each text: the fi
 constexpr std::size_t k_launched_within = 64;  // words after a launcher
 constexpr std::array<std::string_view, 5> k_script_endings{".py", ".sh", ".ipynb", ".jl", ".R"};
 constexpr std::array<std::string_view, 6> k_installers{"pip", "pip3", "uv", "conda", "mamba", "pixi"};
-// Variables of the libraries themselves, by how their names begin.
+// Variables of the libraries themselves, by their prefixes.
 constexpr std::array<std::pair<std::string_view, Backend>, 4> k_prefixes{
     {{"NCCL_", Backend::nccl}, {"GLOO_", Backend::gloo}, {"CCL_", Backend::oneccl}, {"OMPI_", Backend::mpi}}};
 
@@ -44,7 +44,7 @@ bool is_script(std::string_view word) {
   return std::ranges::any_of(k_script_endings, [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
-// Names within a command that say what it is, each made of parts.
+// Lists names within a command that identify it, each made of parts.
 struct Names {
   std::vector<std::string> scripts, options, packages;
 };
@@ -72,7 +72,7 @@ Names names_of(const ShellCommand& command) {
   return names;
 }
 
-// Is `word` one of the arguments, or a part of one that is a plain name ("finetune_lora")?
+// Returns whether `word` is one of the arguments, or a part of one that is a plain name ("finetune_lora").
 bool has_argument(const ShellCommand& command, std::string_view word) {
   return std::ranges::any_of(command.arguments, [&](const std::string& argument) {
     return argument == word || (!argument.starts_with('-') && among(name_parts(argument), word));
@@ -113,7 +113,7 @@ void look_at_variable(Evidence& evidence, const std::string& name, const std::st
   if (const auto backend = backend_word(value)) name_backend(evidence, *backend, where);
 }
 
-// A launcher's program is among its arguments, behind options whose meaning is unknown here.
+// A launcher's program is among its arguments, after options whose meaning is unknown here.
 void look_behind_launcher(Evidence& evidence, const ShellCommand& launcher, const std::string& where) {
   const std::size_t count = std::min(launcher.arguments.size(), k_launched_within);
   for (std::size_t i = 0; i < count; ++i) {
@@ -176,7 +176,7 @@ WorkKind kind_of(const Evidence& evidence) {
   return WorkKind::single;
 }
 
-// The texts of the clues that the rule of this kind needed, and of the launcher, which everybody looks for.
+// Returns the texts of the clues that the rule of this kind needed, and of the launcher, which readers look for.
 std::string why_of(const Evidence& evidence, WorkKind kind) {
   std::uint32_t decided = 0;
   for (const KindRule& rule : kind_rules())
@@ -214,8 +214,8 @@ Coupling classify(const job::Spec& spec) {
   if (said != JobClass::automatic) {
     const JobClass told = strategy_of(kind).job_class;
     why = told == said
-              ? "class in the job file; its words agree: " + why
-              : "class in the job file; its words alone say " + std::string(job::class_name(told)) + ": " + why;
+              ? "class set in the job file; the command agrees: " + why
+              : "class set in the job file; the command alone suggests " + std::string(job::class_name(told)) + ": " + why;
     if (told != said) kind = kind_of(said, evidence);
   }
   const Strategy& row = strategy_of(kind);

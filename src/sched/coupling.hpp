@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tightly the parts of a job are bound to each other, told from its file: what it declares, how many hosts and GPUs
-// it wants, and the words of its commands, at the places where they mean something and never by their letters:
-// `exploration.py` is no LoRA, and installing a launcher launches nothing. Pure; the tables stand in
-// coupling_table.cpp.
+// Derives from a job's file how tightly its parts are coupled: its declarations, the number of hosts and GPUs, and the
+// words of its commands, at the places where they have a meaning and never by their letters: `exploration.py` is not
+// LoRA, and installing a launcher launches nothing. Pure; the tables are in coupling_table.cpp.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace gridctl::sched {
 
-// Rows of the strategy table.
+// Names the rows of the strategy table.
 enum class WorkKind : std::uint8_t {
   pretraining,  // of large models
   simulation,   // CFD, molecular dynamics
@@ -42,7 +41,7 @@ struct Coupling {
 
 [[nodiscard]] Coupling classify(const job::Spec& spec);
 
-// "class tight: LLM pre-training; num_nodes is 4, torchrun in run", "needs …", "strategy: …".
+// Returns lines such as "class tight: LLM pre-training; num_nodes is 4, torchrun in run", "needs …", "strategy: …".
 [[nodiscard]] std::vector<std::string> explain(const Coupling& coupling);
 
 }  // namespace gridctl::sched

@@ -28,9 +28,9 @@ constexpr std::array<Strategy, 12> k_strategies{{
     {WorkKind::search, JobClass::loose, "hyper-parameter search", k_wan, true, "trials as tasks, stopped early"},
     {WorkKind::bag, JobClass::loose, "independent tasks", k_wan, true, "each task on any GPU that is free"},
     {WorkKind::federated, JobClass::federated, "federated or WAN training", k_wan, true,
-     "rare coordination: members compute alone and exchange every so many steps"},
+     "rare coordination: members compute alone and exchange data every few steps"},
     {WorkKind::service, JobClass::service, "a service", k_wan, true, "replicas behind one address"},
-    {WorkKind::single, JobClass::loose, "one process", "no link to others", true, "one host, any that fits"},
+    {WorkKind::single, JobClass::loose, "one process", "no link to others", true, "any suitable host"},
 }};
 
 constexpr ClueWord k_words[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The knowledge of coupling.cpp as tables.
+// Holds the knowledge of coupling.cpp as tables.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gridctl::sched {
 
-// The strategy table.
+// Defines the strategy table.
 struct Strategy {
   WorkKind kind;
   job::JobClass job_class;
@@ -20,7 +20,7 @@ struct Strategy {
 };
 [[nodiscard]] const Strategy& strategy_of(WorkKind kind);
 
-// The clues in a job file. Several at once form a set of bits.
+// Lists the clues in a job file. Several at once form a set of bits.
 enum Clue : std::uint32_t {
   clue_tasks = 1 << 0,       // tasks: N
   clue_rare = 1 << 1,        // workload.sync_every > 1
@@ -38,8 +38,8 @@ enum Clue : std::uint32_t {
   clue_fine_tuning = 1 << 13,
 };
 
-// Where a word is looked for: as the program of a command (with further words among its arguments), as a part of the
-// name of a script, as a part of that or of an option's name, or among what a package manager installs.
+// Says where a word is searched for: as the program of a command (with more words among its arguments), as a part of a
+// script's name, as a part of that or of an option's name, or among what a package manager installs.
 enum class Where : std::uint8_t { program, script, name, package };
 
 struct ClueWord {
@@ -49,7 +49,7 @@ struct ClueWord {
 };
 [[nodiscard]] std::span<const ClueWord> clue_words();
 
-// The first rule all of whose clues are there tells the kind. The last has none.
+// The first rule whose clues are all present determines the kind. The last has none.
 struct KindRule {
   std::uint32_t clues;
   WorkKind kind;

@@ -26,10 +26,10 @@ double chance_of_failure(double failures_per_hour, double seconds) {
   return -std::expm1(-failures_per_hour * std::max(seconds, 0.0) / 3600);
 }
 
-// "3.2h expected, 3.6h to be sure"
+// Returns text such as "3.2h expected, 3.6h to be safe".
 std::string need_text(const Placement& placement) {
-  if (placement.estimate.is_never()) return "it fails before the work is done";
-  return in_words(placement.estimate.takes()) + " expected, " + in_words(placement.safely) + " to be sure";
+  if (placement.estimate.is_never()) return "the host fails before the work is done";
+  return in_words(placement.estimate.takes()) + " expected, " + in_words(placement.safely) + " to be safe";
 }
 
 std::string left_text(double time_left) {
@@ -57,10 +57,10 @@ double safely(const Estimate& estimate, double failures_per_hour) {
 
 std::string due_text(const Placement& placement, double time_left) {
   if (!placement.refuge.value.empty())
-    return left_text(time_left) + ", met if it leaves for " + placement.refuge.value +
+    return left_text(time_left) + ", met if the job moves to " + placement.refuge.value +
            " in time: " + need_text(placement);
   const bool missed = placement.estimate.takes() > time_left;
-  const char* word = missed ? "missed" : placement.late ? "not surely met" : "met";
+  const char* word = missed ? "missed" : placement.late ? "not certain to be met" : "met";
   return left_text(time_left) + ", " + word + ": " + need_text(placement);
 }
 
@@ -68,8 +68,8 @@ std::string late_warning(const Decision& decision, const JobKnowledge& known) {
   if (!decision.placement || !decision.placement->late || !known.is_due()) return "";
   const Placement& best = *decision.placement;
   const bool hopeless = best.estimate.takes() > *known.time_left;
-  return "no host that can take it now is " + std::string(hopeless ? "expected" : "sure") +
-         " to be done in time: " + left_text(*known.time_left) + ", " + best.host.value + " needs " + need_text(best);
+  return "no host that can run the job now is " + std::string(hopeless ? "expected" : "sure") +
+         " to finish in time: " + left_text(*known.time_left) + ", " + best.host.value + " needs " + need_text(best);
 }
 
 JobKnowledge after_failure(JobKnowledge saved, const CurrentRun& present) {
@@ -93,12 +93,12 @@ DeadlineVerdict judge_deadline(const CurrentRun& present, const Decision& elsewh
   if (better && other->estimate.takes() <= time_left)
     return {DeadlineVerdict::Kind::leave,
             here + "; after a failure now " + other->host.value + " could hardly be in time any more (" +
-                need_text(*other) + ", " + in_words(present.silence) + " until it is noticed)",
+                need_text(*other) + ", " + in_words(present.silence) + " until the failure is noticed)",
             late_here ? 0 : failures_max};
   return {DeadlineVerdict::Kind::risky,
-          here + (other ? "; elsewhere, a failure now could not be made good: " + other->host.value + ", " +
+          here + (other ? "; another host could not make up for a failure now: " + other->host.value + ", " +
                               need_text(*other)
-                        : "; no other host can take it now"),
+                        : "; no other host can run the job now"),
           0};
 }
 

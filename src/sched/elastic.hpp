@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a gang that runs with fewer members than it may have shall begin anew with more. Pure.
+// Decides whether a gang that runs with fewer members than it may have should restart with more. Pure.
 //
-// Beginning anew costs a restart. It pays until the work is done or the next failure comes, whichever is sooner: after a
-// failure the gang gets all hosts that there are anyway.
+// A restart costs time. It pays until the work is done or the next failure comes, whichever is sooner: after a failure,
+// the gang gets all available hosts anyway.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ const GpuLink* link_between(const Inventory& host, const Gpu* one, const Gpu* ot
   return nullptr;
 }
 
-// More is better; only the order counts, and that any fabric is worth more than all PCIe.
+// A larger value is better; only the order matters, and any fabric is worth more than all PCIe.
 int worth(const GpuLink* link) {
   if (link == nullptr) return 0;
   if (is_fabric(link->kind)) return 1000 + 10 * std::min(link->lanes.value_or(1), 18);
@@ -32,7 +32,7 @@ struct Clique {
   int worth = -1;
 };
 
-// Grown from one GPU by the one that adds most. Islands of NVLink are cliques: there it finds the best.
+// Grows from one GPU by the one that adds most. Islands of NVLink are cliques, so it finds the best there.
 Clique grown_from(const Inventory& host, const std::vector<const Gpu*>& all, const Gpu* first, std::size_t count) {
   Clique group{{first}, 0};
   while (group.gpus.size() < count) {
@@ -78,7 +78,7 @@ std::optional<std::string> fabric_problem(const Inventory& host, const std::vect
       const GpuLink* link = link_between(host, gpus[i], gpus[j]);
       if (link == nullptr || link->kind == LinkKind::unknown || is_fabric(link->kind)) continue;
       return "its GPUs are joined by PCIe (" + std::string(link_kind_name(link->kind)) + "), and class: tight needs " +
-             "NVLink, xGMI or Xe Link between them; constraints: {interconnect: any} takes it";
+             "NVLink, xGMI or Xe Link between them; constraints: {interconnect: any} accepts this host";
     }
   return std::nullopt;
 }

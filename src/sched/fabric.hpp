@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the GPUs of one host are joined, and hosts among each other: what a tight job binds itself to. Pure. What a host
-// does not tell forbids nothing.
+// Describes how the GPUs of one host are joined, and hosts with each other: what a tight job is bound to. Pure. Unknown
+// facts forbid nothing.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,15 @@
 
 namespace gridctl::sched {
 
-// Picks that many of these GPUs of the host, the best-joined ones; of equal sets, the first. Returns all of them when
-// there are no more.
+// Picks this many of the host's GPUs, the best-joined ones; among equal sets, the first. Returns all of them if there
+// are no more.
 [[nodiscard]] std::vector<const Gpu*> best_joined(const Inventory& host, std::vector<const Gpu*> gpus,
                                                   std::size_t count);
-// Why these GPUs are no tight group: some pair of them has no NVLink, xGMI or Xe Link and no NVSwitch between.
+// Returns why these GPUs are not a tight group: some pair of them has no NVLink, xGMI or Xe Link and no NVSwitch
+// between.
 [[nodiscard]] std::optional<std::string> fabric_problem(const Inventory& host, const std::vector<const Gpu*>& gpus);
 
-// The kind of RDMA that two hosts both have up; InfiniBand before RoCE.
+// Returns the kind of RDMA that two hosts both have up; InfiniBand before RoCE.
 [[nodiscard]] std::optional<NicKind> rdma_between(const Inventory& a, const Inventory& b);
 
 }  // namespace gridctl::sched

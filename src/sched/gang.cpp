@@ -20,7 +20,7 @@ namespace gridctl::sched {
 
 namespace {
 constexpr std::string_view k_mixed = "mixed";  // GPUs of several models, or of several vendors
-// The reason for which two hosts may not be members of one gang.
+// Names the reason for which two hosts may not be members of one gang.
 enum class Apart : std::uint8_t {
   measured,  // a link that was measured and is too slow or too long
   lasting,   // a link that was measured and is too long, or two declared sites: rates may be better another time
@@ -28,7 +28,7 @@ enum class Apart : std::uint8_t {
   declared,  // as measured; and two declared sites, unless they were measured near each other
 };
 
-// Hosts that may form a gang with each other, as far as links and sites go.
+// Lists hosts that may form a gang with each other, as far as links and sites allow.
 struct Pool {
   std::string name;
   std::string unmeasured;
@@ -39,7 +39,7 @@ struct Pool {
 constexpr double k_slowest_rate = 10e6;  // bits a second: nobody means slower links by a gang
 
 constexpr std::string_view k_on_trust =
-    "the links of these hosts are taken on trust; `gridctl provider links --measure` measures them";
+    "the links of these hosts were not measured; `gridctl provider links --measure` measures them";
 
 std::string island_name(const std::vector<std::string>& island) {
   const std::size_t others = island.size() - 1;
@@ -54,7 +54,7 @@ std::string kind_of(const Candidate& c) {
   return one_model ? (gpu.model.empty() ? gpu.name : gpu.model) : "";
 }
 
-// Candidates that may be together, each with the same number of GPUs.
+// Lists candidates that may be together, each with the same number of GPUs.
 struct Group {
   std::string kind;
   std::vector<Candidate> candidates;
@@ -89,8 +89,8 @@ std::vector<Group> by_vendor(const std::vector<const Candidate*>& fitting, bool 
   return out;
 }
 
-// Pairs that cannot be together: one machine under two names, or a link that was measured and is too slow. What was
-// measured is TCP: hosts that both have InfiniBand or RoCE talk over that.
+// Finds pairs that cannot be together: one machine under two names, or a link that was measured and is too slow.
+// Measurements use TCP; hosts that both have InfiniBand or RoCE communicate over that instead.
 class Conflicts {
  public:
   Conflicts(const GangWish& wish, std::span<const PairLink> links) : site_decides_(wish.near == Near::site) {
@@ -126,7 +126,7 @@ class Conflicts {
     return apart != Apart::lasting && slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
   }
   [[nodiscard]] bool any_slow() const { return !slow_.empty(); }
-  // Whether some fast link leads out of an island.
+  // Returns whether some fast link leads out of an island.
   [[nodiscard]] bool fast_between(const std::vector<std::vector<std::string>>& islands) const {
     std::map<std::string, std::size_t> island_of;
     for (std::size_t i = 0; i < islands.size(); ++i)
@@ -148,8 +148,8 @@ class Conflicts {
   std::map<Names, int> fast_;
 };
 
-// Topology's islands share no host, though what two of them have in common may be one as well: then each set of hosts
-// with fast links among them is looked at.
+// Topology's islands share no host, although the hosts that two of them have in common may be an island too: in that
+// case, each set of hosts with fast links among them is considered.
 std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known, const Conflicts& conflicts) {
   std::vector<Pool> pools;
   if (near == Near::any) return {{"all hosts", "", {}}};
@@ -160,7 +160,7 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known,
       pools.push_back({island_name(island), "", {island.begin(), island.end()}});
   for (const Site& site : topology.sites) {
     const bool on_trust = near == Near::island;
-    // Measured: it would be an island, unless the job's exchanges need less.
+    // It was measured: it would be an island, unless the job's exchanges need less.
     if (on_trust && !site.declared && !need_known) continue;
     pools.push_back({"site " + site.name,
                      on_trust && site.declared ? std::string(k_on_trust) : "",
@@ -169,7 +169,8 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known,
   return pools;
 }
 
-// Whether `wanted` of these hosts are near enough to each other; also when nobody can tell in reasonable time.
+// Returns whether `wanted` of these hosts are near enough to each other; also true if this cannot be decided in
+// reasonable time.
 bool can_be_together(const std::vector<const HostFacts*>& hosts, std::size_t wanted, const Conflicts& conflicts) {
   constexpr int k_looks_max = 100'000;
   int looks = 0;
@@ -238,7 +239,7 @@ std::string why_not_together(const std::vector<const Candidate*>& fitting) {
   for (const Candidate* a : fitting)
     for (const Candidate* b : fitting)
       if (a < b && Conflicts::are_one_machine(*a->host, *b->host))
-        return a->host->name.value + " and " + b->host->name.value + " are one machine under two names";
+        return a->host->name.value + " and " + b->host->name.value + " are the same machine under two names";
   return "too many of their links are too slow";
 }
 
@@ -267,15 +268,15 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
 
 bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
   const auto rank = [&](const GangPlan& plan) {
-    // Links that are known to be fast go before links that are taken on trust, at any cost.
+    // Links known to be fast come before links that were not measured, at any cost.
     return std::tuple(!plan.unmeasured.empty(), aim_of(optimize, plan.estimate, plan.group.failures_per_hour));
   };
   return rank(a) < rank(b);
 }
 
-// Hosts to keep away from are asked when there is no gang without them: the one that failed this job last comes last,
-// so that they take turns, also those that break jobs of all kinds: another one may fail this job every time. 0: a host
-// to be had at once.
+// Avoided hosts are considered if there is no gang without them: the one that failed this job last comes last, so that
+// they take turns; this includes hosts that break jobs of all kinds, because another one may fail this job every time.
+// 0: a host available at once.
 std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
   const auto found = std::ranges::find(avoided, host.name, &Avoid::host);
   if (found != avoided.end()) return static_cast<std::size_t>(found - avoided.begin()) + 2;
@@ -288,7 +289,7 @@ void search_size(Search& search, const std::vector<Pool>& pools, const std::vect
   search.most = 0;
   const bool alone = search.wish.members == 1;  // near to whom?
   for (const Pool& pool : alone ? std::vector<Pool>{{"all hosts", "", {}}} : pools) search_pool(search, pool, fitting);
-  // Links that nobody measured forbid nothing.
+  // Links that were not measured forbid nothing.
   if (!alone && search.wish.near != Near::any && search.plans.empty())
     search_pool(search, {"hosts whose links are not all measured", std::string(k_on_trust), {}, Apart::declared},
                 fitting);
@@ -296,7 +297,7 @@ void search_size(Search& search, const std::vector<Pool>& pools, const std::vect
                            [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
 }
 
-// Searches the greatest size that there are enough hosts for.
+// Searches the greatest size for which there are enough hosts.
 void search_all(Search& search, const GangWish& wish, const std::vector<Pool>& pools,
                 const std::vector<Candidate>& fitting) {
   for (int members = wish.members;;) {
@@ -400,7 +401,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
     if (!slower.plan) continue;
     slower.plan->unmeasured = formatted(
         "the links of these hosts were measured at less than 10 Gbit/s, some at little more than %.2g Gbit/s: members "
-        "that exchange much wait for them; `gridctl provider links --measure --all` measures them again",
+        "that exchange a lot of data wait for them; `gridctl provider links --measure --all` measures them again",
         rate / 1e9);
     slower.slow_links = true;
     return slower;
@@ -409,7 +410,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
 }
 
 namespace {
-// There are enough hosts, and no two are known to be near each other.
+// There are enough hosts, but no two are known to be near each other.
 std::string apart(const GangDecision& decision, const GangWish& wish) {
   if (decision.plan || !decision.short_pools.empty() || decision.fitting < static_cast<std::size_t>(wish.least()))
     return {};
@@ -420,7 +421,7 @@ std::string apart(const GangDecision& decision, const GangWish& wish) {
 
 std::string summary(const GangDecision& decision, const GangWish& wish) {
   std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
-                     " could take a member now, " + std::to_string(wish.least()) + " are needed";
+                     " can run a member now, " + std::to_string(wish.least()) + " are needed";
   if (const std::string others = counts_text(decision.rejections); !others.empty()) text += " (others: " + others + ")";
   for (const std::string& pool : decision.short_pools) text += "; " + pool;
   if (const std::string why = apart(decision, wish); !why.empty()) text += "; " + why;
@@ -441,19 +442,19 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   if (decision.plan) {
     lines.push_back("would run on " + describe(*decision.plan));
     if (static_cast<int>(decision.plan->members.size()) < wish.members)
-      lines.push_back("there are no more now of the " + size_wished(wish) +
-                      " hosts that it asks for; it grows when there are");
+      lines.push_back("no more hosts are available now of the " + size_wished(wish) +
+                      " that it asks for; the gang grows when there are");
     const Estimate& end = decision.plan->estimate;
     if (decision.work_known)
       lines.push_back((end.is_never() ? "" : formatted("expected: %.2f USD and ", end.cost())) + describe(end));
     if (!decision.plan->unmeasured.empty()) lines.push_back("note: " + decision.plan->unmeasured);
-    if (!decision.plan->exact) lines.push_back("note: the search was cut off; there may be a cheaper set");
+    if (!decision.plan->exact) lines.push_back("note: the search stopped early; a cheaper set may exist");
   } else if (decision.nobody()) {
     lines.push_back("no provider is registered");
   } else {
     lines.push_back("no " + size_wished(wish) + " hosts can run it together" + (decision.could_ever_fit ? " now" : ""));
   }
-  for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
+  for (const GangPlan& other : decision.runners_up) lines.push_back("would do equally well: " + describe(other));
   for (const std::string& text : decision.short_pools) lines.push_back(text);
   if (std::string why = apart(decision, wish); !why.empty()) lines.push_back(std::move(why));
   explain_rejections(decision.rejections, lines);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hosts shall run a job that needs several of them at once? All or none, and the cheapest set to the end: what
-// the members cost together, at the pace of the slowest, failing when any of them fails. Pure.
+// Chooses the hosts for a job that needs several at once: all or none, and the cheapest set to the end, by what the
+// members cost together, at the pace of the slowest, failing when any of them fails. Pure.
 //
-// A tightly coupled gang stays inside one island (every pair of hosts known to be fast) or, where links have not been
-// measured, one declared site, and has identical GPUs. `links` are those that `topology` was derived from. Others may
-// be spread. Of each such pool the best set is searched for with branch and bound, which is exact: a host is left out
-// only if enough others are at least as good in every respect, and a branch only if no completion of it can be better.
+// A tightly coupled gang stays inside one island (every pair of hosts known to be fast) or, if links were not measured,
+// one declared site, and has identical GPUs. `links` are those that `topology` was derived from. Others may be spread.
+// In each such pool, branch and bound finds the best set, which is exact: a host is left out only if enough others are
+// at least as good in every respect, and a branch only if no completion of it can be better.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace gridctl::sched {
 
-// How close the members must be.
+// Says how close the members must be.
 enum class Near : std::uint8_t {
   island,  // and identical
   site,    // one site, identical
@@ -32,14 +32,14 @@ struct GangWish {
   Near near = Near::island;
   bool mixed_vendors = false;  // with Near::any
   bool joined = false;         // GPUs of a host by NVLink or its like
-  // The rate of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as islands have.
+  // Rate of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as in islands.
   std::optional<double> bits_per_second{};
   int members_min = 0;  // makes do with so many when there are no more; 0: all
   [[nodiscard]] int least() const { return members_min > 0 ? members_min : members; }
 };
 
 // Tight gangs need an island whose hosts' GPUs are joined, medium ones a site, others nothing. With `constraints:
-// {interconnect: any}` a tight gang is at one site, of identical GPUs, and no more.
+// {interconnect: any}`, a tight gang only needs one site and identical GPUs.
 [[nodiscard]] GangWish wish_of(const job::Spec& spec, const Coupling& coupling);
 
 struct GangPlan {
@@ -51,7 +51,8 @@ struct GangPlan {
   Estimate estimate;
   bool exact = true;  // false: the search was cut off (k_gang_steps_max), there may be a better set
 };
-// Branches looked at in one pool. A gang runs for weeks on what was chosen in milliseconds: hence exact, with a limit.
+// Limits the branches searched in one pool. A gang runs for weeks on what was chosen in milliseconds: hence exact, with
+// a limit.
 inline constexpr std::uint64_t k_gang_steps_max = 200'000;
 
 struct GangDecision {
@@ -66,14 +67,14 @@ struct GangDecision {
   bool slow_links = false;      // rates that were measured decide: load lowers them, so measure again
 };
 
-// `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them, if need be
-// with fewer members; of what is left it gets as many as there are. A job that does not say how much its members exchange
-// makes do with the fastest links that there are, with a note, when no hosts have those of an island.
+// `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them, if
+// necessary with fewer members; of the rest, it gets as many as there are. A job that does not say how much its members
+// exchange gets the fastest available links, with a note, if no hosts have those of an island.
 [[nodiscard]] GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                                       const Topology& topology, std::span<const PairLink> links,
                                       const std::vector<Avoid>& avoided, const JobKnowledge& known);
 [[nodiscard]] std::string describe(const GangPlan& plan);
-// Why there is no plan, in one line.
+// Returns why there is no plan, in one line.
 [[nodiscard]] std::string summary(const GangDecision& decision, const GangWish& wish);
 // Builds the topology from declared sites and measured links.
 [[nodiscard]] Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links);

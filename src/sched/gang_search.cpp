@@ -18,7 +18,7 @@ double or_infinite(double rate) { return rate > 0 ? rate : k_infinite; }
 double or_unknown(double rate) { return std::isinf(rate) ? 0 : rate; }
 }  // namespace
 
-// Members chosen so far.
+// Sums over the members chosen so far.
 struct GangSearch::Sum {
   std::size_t count = 0;
   double price = 0, failures = 0, speed = k_infinite, start = 0, down = k_infinite, up = k_infinite;
@@ -44,7 +44,7 @@ Aim GangSearch::aim_of_set(const HostGroup& group) const {
   return aim_of(optimize_, to_finish(task_, group), group.failures_per_hour);
 }
 
-// At least as good in every respect, and not the same: the earlier of two equal ones wins.
+// Returns true if another is at least as good in every respect, and not the same: the earlier of two equal ones wins.
 bool GangSearch::dominated(std::size_t at, bool (*better)(const One&, const One&)) const {
   std::size_t dominators = 0;
   for (std::size_t i = 0; i < ones_.size(); ++i) {
@@ -69,7 +69,7 @@ void GangSearch::leave_out_dominated() {
   ones_ = std::move(kept);
 }
 
-// No completion of what is chosen can be better than this: the cheapest, surest and fastest of the rest at once.
+// No completion of the choice can be better than this: the cheapest, most reliable and fastest of the rest at once.
 HostGroup GangSearch::hoped(std::size_t from, const Sum& sum) const {
   const std::size_t missing = wanted_ - sum.count;
   HostGroup group;
@@ -97,8 +97,8 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
                          return (*conflict_)(ones_[i].index, ones_[other].index);
                        });
     if (clash) continue;
-    // Bounds first all sets with this host or a later one, then the sets with this host: a later one may be faster or
-    // surer.
+    // First bounds all sets with this host or a later one, then the sets with this host: a later one may be faster or
+    // more reliable.
     if (!best_.empty() && !(aim_of_set(hoped(i, sum)) < best_aim_)) return;
     const Sum next = sum.with(ones_[i].group);
     if (!best_.empty() && !(aim_of_set(hoped(i + 1, next)) < best_aim_)) continue;

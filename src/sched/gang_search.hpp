@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside sched only: the best set of N hosts out of those that may be together. Exact branch and bound; the objective
-// grows with the price, the failure rate, the start time and the slowness of links, and falls with the speed.
+// Finds the best set of N hosts among those that may be together. Inside sched only. Exact branch and bound; the
+// objective grows with the price, the failure rate, the start time and the slowness of links, and falls with the speed.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class GangSearch {
   GangSearch(job::Optimize optimize, const JobKnowledge& known, int members)
       : optimize_(optimize), task_(known.task), wanted_(static_cast<std::size_t>(members)) {}
   void add(const Candidate& candidate);
-  // nullopt when no set of that size is free of conflicts. `conflict` is symmetric.
+  // Returns nullopt if no set of that size is free of conflicts. `conflict` is symmetric.
   [[nodiscard]] std::optional<Found> best(const std::function<bool(std::size_t, std::size_t)>& conflict);
 
  private:

@@ -19,7 +19,7 @@ Interval before_end(Interval tuned, Duration rest) {
   tuned.every = rest;
   tuned.soon = std::min(tuned.soon, rest);
   tuned.pause = std::min(tuned.pause, rest / 2);
-  tuned.reason += "; its host ends soon: one more checkpoint falls before that";
+  tuned.reason += "; its host ends soon: one more checkpoint comes before that";
   return tuned;
 }
 
@@ -28,13 +28,13 @@ Duration of_seconds(double count) {
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::clamp(count, 0.0, seconds(k_end_lead_max)) * 1000)};
 }
 
-// Whether it goes on elsewhere with what it has done there, as far as anybody can tell.
+// Returns whether the job continues elsewhere with the work done there, as far as is known.
 bool takes_its_work_along(const job::Spec& spec, const JobKnowledge& known) {
   if (!known.task.saves) return false;
   return known.task.resumes || known.drilled || !spec.checkpoint.path.empty() || !known.work_known;
 }
 
-// Seconds that the job needs to be there.
+// Returns the seconds that the job needs to be there.
 double needed(const Candidate& c, const job::Spec& spec, const JobKnowledge& known) {
   const Estimate& end = c.placement.estimate;
   const double down = end.transfer + end.start;
@@ -57,7 +57,7 @@ bool fits_before_end(Candidate& c, const job::Spec& spec, const JobKnowledge& kn
   const double left = seconds(*c.host->left);
   if (left <= 0)
     return c.reject("ends",
-                    "its time was over at " + at + "; to say until when it is there: gridctl provider set " +
+                    "its time ended at " + at + "; to set a new end: gridctl provider set " +
                         c.host->name.value + " --until TIME",
                     true);
   const double needs = needed(c, spec, known);
@@ -65,7 +65,7 @@ bool fits_before_end(Candidate& c, const job::Spec& spec, const JobKnowledge& kn
   const bool moves_on = takes_its_work_along(spec, known);
   return c.reject("ends",
                   "it ends at " + at + ", in " + short_hours(left / 3600) + "; the job needs " + short_hours(needs / 3600) +
-                      (moves_on ? " to start there, to work for a minute and to save" : " there, and does not save"),
+                      (moves_on ? " to start there, work for a minute and save" : " there, and saves no checkpoints"),
                   true);
 }
 

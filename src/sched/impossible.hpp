@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that no waiting cures: what contradicts itself, what no hardware has, what physics forbids, and what the
+// Detects requests that no waiting can cure: contradictions, more than any hardware has, physical limits, and what the
 // registered hosts cannot be together. Each with its arithmetic and what would work. Pure.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Impossible {
   bool operator==(const Impossible&) const = default;
 };
 
-// The first reason; nullopt says only that none was found. Nothing is concluded from what was not measured.
+// Returns the first reason; nullopt only means that none was found. Draws no conclusions from missing measurements.
 [[nodiscard]] std::optional<Impossible> impossible(const job::Spec& spec, const Coupling& coupling,
                                                    const std::vector<HostFacts>& hosts,
                                                    std::span<const PairLink> links);
@@ -35,20 +35,20 @@ struct Impossible {
                                                         const std::vector<HostFacts>& hosts,
                                                         std::span<const PairLink> links);
 
-// The best link that the slowest pair of any gang of the job can have; nullopt for one host, and while too little was
-// measured to bound it.
+// Returns the best link that the slowest pair of any gang of the job can have; nullopt for one host, and while too
+// little was measured to bound it.
 [[nodiscard]] std::optional<Wire> best_gang_wire(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                                                  std::span<const PairLink> links);
-// The slowest link between any two of these; nullopt unless every pair was measured.
+// Returns the slowest link between any two of these; nullopt unless every pair was measured.
 [[nodiscard]] std::optional<Wire> slowest_wire(const std::vector<const HostFacts*>& members,
                                                std::span<const PairLink> links);
-// Physics on the very hosts that a gang would run on, where the bounds above only say that some gang may be better.
+// Checks physics on the hosts of a particular gang; the bounds above only say that some gang may be better.
 [[nodiscard]] std::optional<Impossible> impossible_there(const job::Spec& spec,
                                                          const std::vector<const HostFacts*>& members,
                                                          std::span<const PairLink> links);
 // Returns the declared exchange between the members.
 [[nodiscard]] SynchronousJob synchronous_of(const job::Spec& spec);
-// The vendors that a request can mean, each once; empty when that is open.
+// Returns the vendors that a request can mean, each once; empty if open.
 [[nodiscard]] std::vector<Vendor> vendors_meant(const job::GpuRequest& request);
 
 }  // namespace gridctl::sched

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Impossible whatever hosts there are.
+// Checks what is impossible on any hosts.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ Finding tasks_in_gangs(const job::Spec& spec, const Coupling&) {
   if (spec.workload.tasks == 0 || spec.num_nodes == 1) return std::nullopt;
   const std::string tasks = key("tasks", spec.workload.tasks), nodes = key("num_nodes", spec.num_nodes);
   return Impossible{"contradiction",
-                    tasks + " are pieces for one host each, and " + nodes + " wants " + std::to_string(spec.num_nodes) +
+                    tasks + " are pieces of work for one host each, but " + nodes + " asks for " + std::to_string(spec.num_nodes) +
                         " hosts for one piece",
                     {tasks + " without num_nodes: each task on any host", nodes + " without tasks: one job over them"}};
 }
@@ -37,8 +37,8 @@ Finding tasks_of_class(const job::Spec& spec, const Coupling&) {
   const std::string tasks = key("tasks", spec.workload.tasks);
   const std::string head = "class: " + std::string(job::class_name(said));
   return Impossible{"contradiction",
-                    said == JobClass::tight ? head + " binds all parts together, and " + tasks + " are independent"
-                                            : head + " runs until it is stopped, and " + tasks + " end one by one",
+                    said == JobClass::tight ? head + " couples all parts, but " + tasks + " are independent"
+                                            : head + " runs until stopped, but the tasks of " + tasks + " end one by one",
                     {"class: loose with " + tasks, head + " without tasks"}};
 }
 
@@ -47,11 +47,11 @@ Finding gang_in_one_host(const job::Spec& spec, const Coupling&) {
   const std::string nodes = key("num_nodes", spec.num_nodes);
   return Impossible{
       "contradiction",
-      "class: medium keeps all GPUs in one host, and " + nodes + " wants " + std::to_string(spec.num_nodes) + " hosts",
+      "class: medium keeps all GPUs in one host, but " + nodes + " asks for " + std::to_string(spec.num_nodes) + " hosts",
       {"class: tight with " + nodes, "class: medium with num_nodes: 1"}};
 }
 
-// Impossible only when no alternative can follow the wish.
+// Impossible only if no alternative can follow the wish.
 Finding backend(const job::Spec& spec, const Coupling& coupling) {
   BackendQuestion question{coupling.job_class, {}, Reach::host, spec.workload.backend};
   if (question.wish == job::Backend::automatic) return std::nullopt;
@@ -89,7 +89,7 @@ std::vector<const GpuModel*> all_models() {
   return models;
 }
 
-// The models that a request can mean; all of them when it names none, none when it names one that nobody knows.
+// Returns the models that a request can mean; all of them if it names none, none if it names an unknown one.
 std::vector<const GpuModel*> models_of(const job::GpuRequest& request) {
   std::vector<const GpuModel*> models;
   for (const std::string& name : request.names) {
@@ -104,10 +104,10 @@ std::vector<const GpuModel*> models_of(const job::GpuRequest& request) {
 
 std::string split_over(double bytes, double each, const std::string& what) {
   const auto count = static_cast<int>(std::ceil(bytes / each));
-  return std::to_string(count) + " x " + what + " in one host, the model split over them";
+  return std::to_string(count) + " x " + what + " in one host, with the model split over them";
 }
 
-// The smallest known model with so much memory.
+// Returns the smallest known model with this much memory.
 const GpuModel* large_enough(double bytes) {
   const GpuModel* best = nullptr;
   for (const GpuModel& model : catalogue())
@@ -134,7 +134,7 @@ Finding memory_of_request(const job::GpuRequest& request) {
   return no;
 }
 
-// Impossible only when no alternative has it.
+// Impossible only if no alternative has it.
 Finding gpu_memory(const job::Spec& spec, const Coupling&) {
   Finding first;
   for (const job::GpuRequest& request : spec.resources.gpus) {
@@ -154,11 +154,11 @@ double host_memory(const job::GpuRequest& request) {
 
 Finding no_gpu_for(const std::string& replica, double wanted) {
   return Impossible{"model_memory",
-                    replica + "the job asks for no GPU",
+                    replica + "the job does not request a GPU",
                     {"resources: {accelerators: \"" + bytes_text(wanted) + "..\"}"}};
 }
 
-// A tight gang may split a replica over its hosts, for it has a fabric; others may not.
+// A tight gang has a fabric and may split a replica over its hosts; others may not.
 Finding model_memory(const job::Spec& spec, const Coupling& coupling) {
   if (!spec.workload.model_memory_bytes) return std::nullopt;
   const double wanted = static_cast<double>(*spec.workload.model_memory_bytes);
@@ -180,7 +180,7 @@ Finding model_memory(const job::Spec& spec, const Coupling& coupling) {
                 replica + std::to_string(gpus) + " x " + (open ? "any GPU" : describe(one)) + " of " +
                     (hosts == 1 ? "one host" : std::to_string(hosts) + " hosts") + " have at most " + bytes_text(most),
                 {}};
-  if (hosts < spec.num_nodes) no.why += "; without a fabric the memory of several hosts does not add up";
+  if (hosts < spec.num_nodes) no.why += "; without a fabric, several hosts cannot pool their memory";
   no.instead.push_back(split_over(wanted, most / gpus, best->names.empty() ? "such GPUs" : join(best->names, ",")));
   if (const GpuModel* other = large_enough(wanted / gpus); other != nullptr)
     no.instead.push_back(std::to_string(gpus) + " x " + other->key + " with " + bytes_text(other->memory_gb * 1e9) +
@@ -192,13 +192,13 @@ Finding duration(const job::Spec& spec, const Coupling&) {
   if (!spec.workload.work || !spec.max_duration || *spec.workload.work <= *spec.max_duration) return std::nullopt;
   const double work = seconds(*spec.workload.work), most = seconds(*spec.max_duration);
   return Impossible{"duration",
-                    "the job needs " + time_text(work) + " of useful time (workload.work) and may run for " +
+                    "the job needs " + time_text(work) + " of useful time (workload.work), but may run for " +
                         time_text(most) + " (max_duration)",
                     {"max_duration above " + time_text(work),
                      "hardware more than " + share_text(work / most - 1) + " faster than its first choice"}};
 }
 
-// There are parts with more memory than any row of the catalogue: who has one knows better.
+// Some parts have more memory than any row of the catalogue: an owner of one knows better.
 bool is_held(const job::Spec& spec, const std::vector<HostFacts>& hosts) {
   for (const HostFacts& host : hosts)
     for (const Gpu& gpu : host.inventory->gpus)

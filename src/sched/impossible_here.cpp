@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Impossible on the hosts that there are. Bounds are always in the job's favour: what was not measured may be near and
-// fast.
+// Checks what is impossible on the registered hosts. Bounds are always in the job's favour: what was not measured may
+// be near and fast.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,7 +18,7 @@ using job::JobClass;
 
 using Finding = std::optional<Impossible>;
 
-// The hosts that can take one part, now or later.
+// Lists the hosts that can run one part, now or later.
 struct Fitting {
   std::vector<const HostFacts*> hosts;
   std::string others;  // why the rest cannot: "3 gpu, 1 region"
@@ -50,17 +50,17 @@ Finding enough_hosts(const job::Spec& spec, const std::vector<HostFacts>& hosts,
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   const std::size_t have = fitting.hosts.size();
   if (have == 0 || wanted <= have) return std::nullopt;  // none at all is told host by host
-  Impossible no{"hosts", fewer(wanted) + " wants " + hosts_text(wanted) + " at once, and ", {fewer(have)}};
+  Impossible no{"hosts", fewer(wanted) + " needs " + hosts_text(wanted) + " at once, but only ", {fewer(have)}};
   if (hosts.size() < wanted)
     no.why += std::to_string(hosts.size()) + (hosts.size() == 1 ? " is" : " are") + " registered";
   else
     no.why +=
-        std::to_string(have) + " of " + hosts_text(hosts.size()) + " can take a part (others: " + fitting.others + ")";
+        std::to_string(have) + " of " + hosts_text(hosts.size()) + " can run a part (others: " + fitting.others + ")";
   no.instead.push_back(hosts_text(wanted - have) + " more: gridctl provider register NAME ssh://user@host");
   return no;
 }
 
-// GPUs of one host, of the first vendor that answers the request.
+// Returns the vendor of a host's GPUs: the first that satisfies the request.
 std::optional<Vendor> vendor_of(const job::Spec& spec, const HostFacts& host) {
   for (const job::GpuRequest& request : spec.resources.gpus)
     for (const Gpu& gpu : host.inventory->gpus)
@@ -84,13 +84,13 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
   if (counts.size() < 2 || most >= static_cast<std::size_t>(job::nodes_least(spec))) return std::nullopt;
   return Impossible{
       "vendors",
-      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " fits only across vendors (" + join(parts, ", ") + "), and " +
-          (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on one"
-                   : "no library joins GPUs of different vendors in every step at their speed"),
+      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " is possible only across vendors (" + join(parts, ", ") + "), and " +
+          (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on only one vendor"
+                   : "no library synchronises GPUs of different vendors in every step at full speed"),
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
 }
 
-// The known figures of a pair; unknown ones are nullopt.
+// Holds the known figures of a pair; unknown ones are nullopt.
 struct PairFacts {
   std::optional<double> rate;  // bytes a second, of the slower direction
   std::optional<double> rtt;   // seconds, the smaller
@@ -113,15 +113,15 @@ const PairFacts* find(const Pairs& pairs, const HostFacts& a, const HostFacts& b
   return found == pairs.end() ? nullptr : &found->second;
 }
 
-// Surely not at one site: measured far, or declared apart and not measured near.
+// Returns true if they are certainly not at one site: measured far, or declared apart and not measured near.
 bool apart(const Pairs& pairs, const HostFacts& a, const HostFacts& b) {
   const PairFacts* known = find(pairs, a, b);
   if (known != nullptr && known->rtt) return *known->rtt > seconds(k_site_rtt);
   return !a.site.empty() && !b.site.empty() && a.site != b.site;
 }
 
-// The best link that the slowest pair of any such gang can have: each member needs all others, so no gang is better
-// than its members' (n-1)-th best links. nullopt while too little was measured to bound it.
+// Returns the best link that the slowest pair of any such gang can have: each member needs all others, so no gang is
+// better than its members' (n-1)-th best links. nullopt while too little was measured to bound it.
 std::optional<Wire> best_wire(const Pairs& pairs, const std::vector<const HostFacts*>& hosts, std::size_t members) {
   Wire best{0, std::numeric_limits<double>::max()};
   for (const HostFacts* host : hosts) {
@@ -153,9 +153,8 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   if (most >= wanted) return std::nullopt;
   Impossible no{"site",
-                "a tight gang of " + hosts_text(wanted) + " must be at one site, and of the " +
-                    std::to_string(fitting.hosts.size()) + " that fit at most " + std::to_string(most) +
-                    (most == 1 ? " is" : " are") + " together",
+                "a tight gang of " + hosts_text(wanted) + " must be at one site, but at most " + std::to_string(most) + " of the " +
+                    std::to_string(fitting.hosts.size()) + " suitable hosts " + (most == 1 ? "is" : "are") + " together",
                 {most == 1 ? "num_nodes: 1" : fewer(most) + " at one site"}};
   const std::optional<Wire> wire = best_wire(pairs, fitting.hosts, wanted);
   if (wire)
@@ -189,7 +188,7 @@ Finding gpus_of_one_host(const job::Spec& spec, const std::vector<HostFacts>& ho
   if (most == 0 || static_cast<std::size_t>(wanted) <= most) return std::nullopt;
   const std::size_t nodes = (static_cast<std::size_t>(wanted) + most - 1) / most;
   return Impossible{"hosts",
-                    std::to_string(wanted) + " GPUs of one host are wanted, and no registered host has more than " +
+                    std::to_string(wanted) + " GPUs in one host are needed, but no registered host has more than " +
                         std::to_string(most),
                     {"a count of " + std::to_string(most), "num_nodes: " + std::to_string(nodes) + " with " +
                                                                std::to_string(most) + " GPUs each, at one site"}};

@@ -19,7 +19,7 @@ Duration from_seconds(double value) {
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::llround(std::min(value, k_century) * 1000))};
 }
 
-// In units that people read: 12m34s, not 12m34.567s.
+// Uses units that people read: 12m34s, not 12m34.567s.
 std::string people(Duration duration) {
   using namespace std::chrono;
   if (duration < std::chrono::seconds{10}) return format_duration(round<milliseconds>(duration));
@@ -37,7 +37,7 @@ double optimal_interval(double cost_s, double mtbf_s) {
   if (x < 1e-12) return young_interval(cost_s, mtbf_s);  // below it the equation drowns in rounding
   if (x > 30) return mtbf_s;                             // 1 - tau/M is below the precision of a double
   // y = tau/M = 1 + W0(-e^(-x-1)) solves log(1-y) + y + x = 0; Newton from the right falls monotonically onto the root.
-  // Young's is to the right of it, and near for small x.
+  // Young's value is to the right of it, and near for small x.
   double y = std::min(1 - std::exp(-x - 1), std::sqrt(2 * x));
   for (int i = 0; i < k_newton_max; ++i) {
     const double step = (std::log1p(-y) + y + x) * (1 - y) / y;
@@ -76,7 +76,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   out.reason = people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
                " the job for " + people(from_seconds(stall)) +
                (cost.upload > Duration{} ? ", a checkpoint is safe after " + people(cost.upload) : "") +
-               "; expected: one failure in " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +
+               "; expected: one failure every " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +
                " to recover, " + share + " useful work";
   if (measured)
     if (const auto advice = replication_advice({1, mtbf, stall, restart})) out.reason += "; " + *advice;

@@ -21,10 +21,10 @@ bool affords(const LinkHost& host) {
   return host.bytes_a_day > 0 && host.bytes_today + least <= host.bytes_a_day;
 }
 
-// The other half is for what was never measured.
+// Reserves the other half for what was never measured.
 bool has_half_spent(const LinkHost& host) { return 2 * host.bytes_today > host.bytes_a_day; }
 
-// Neighbours in this order are about equally far from here: those at different distances are not near each other.
+// Neighbours in this order are about equally far from here: hosts at different distances are not near each other.
 void sort_by_distance(std::vector<const LinkHost*>& hosts) {
   std::ranges::sort(hosts, [](const LinkHost* a, const LinkHost* b) {
     return std::tie(a->rtt_here, a->name) < std::tie(b->rtt_here, b->name);
@@ -44,7 +44,7 @@ class Schedule {
     for (auto& [site, members] : sites_) sort_by_distance(members);
   }
 
-  // In a site of at most k + 1 hosts these are all pairs.
+  // In a site with at most k + 1 hosts, these are all pairs.
   void within_sites() {
     for (const auto& [site, members] : sites_) offer_next(members, k_pairs_near_max);
   }
@@ -55,7 +55,7 @@ class Schedule {
     offer_next(heads, k_pairs_far_max);
   }
 
-  // Landmarks that are hosts measure the others; a pair whose rates are known has its round trips too.
+  // Landmarks that are hosts measure the others; a pair whose rates are known also has its round trips.
   void from_landmarks(const std::vector<const LinkHost*>& hosts) {
     std::size_t landmarks = 0;
     for (const LinkHost* mark : hosts) {
@@ -74,7 +74,7 @@ class Schedule {
   [[nodiscard]] std::vector<LinkTask> take() && { return std::move(due_); }
 
  private:
-  // Each with the next `count` after it.
+  // Pairs each host with the next `count` after it.
   void offer_next(const std::vector<const LinkHost*>& hosts, std::size_t count) {
     for (std::size_t i = 0; i < hosts.size(); ++i)
       for (std::size_t j = i + 1; j < hosts.size() && j - i <= count; ++j) offer(*hosts[i], *hosts[j]);
@@ -104,7 +104,7 @@ std::vector<LinkTask> due_links(std::span<const LinkHost> hosts, std::span<const
     if (host.up) sorted.push_back(&host);
   std::ranges::sort(sorted, [](const LinkHost* a, const LinkHost* b) { return a->name < b->name; });
   Schedule schedule(hosts, pairs);
-  // A few bytes that may convict a liar come first, then what transfers from here need, then what gangs need.
+  // A few bytes that may expose a liar come first, then what transfers from here need, then what gangs need.
   for (const LinkHost* host : sorted)
     if (has_landmarks && (!host->asked_age || *host->asked_age >= k_here_stale))
       schedule.add({LinkTask::Kind::landmarks, host->name, {}});

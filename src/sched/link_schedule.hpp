@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which link to measure next, so that the matrix stays fresh for few bytes: every pair within a site (the place where
-// islands can be), one pair for every two sites, nothing twice before it is stale. Pure and deterministic.
+// Chooses the next link to measure, so that the matrix stays fresh for few bytes: every pair within a site (where
+// islands can be), one pair for every two sites, nothing again before it is stale. Pure and deterministic.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct LinkTask {
   bool operator==(const LinkTask&) const = default;
 };
 
-// Returns the due measurements, most useful first. Hosts that are down or have spent their day's bytes are left out.
+// Returns the due measurements, most useful first. Skips hosts that are down or have spent their daily bytes.
 [[nodiscard]] std::vector<LinkTask> due_links(std::span<const LinkHost> hosts, std::span<const LinkAge> pairs,
                                               bool has_landmarks);
 

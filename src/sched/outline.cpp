@@ -36,7 +36,7 @@ std::vector<Vendor> vendors_of_chosen(const std::vector<Chosen>& chosen) {
   return vendors;
 }
 
-// The vendors that the request leaves open are none's choice yet.
+// Vendors that the request leaves open are not chosen yet.
 std::vector<Vendor> vendors_of_request(const job::Spec& spec) {
   std::vector<Vendor> all;
   for (const job::GpuRequest& request : spec.resources.gpus) {
@@ -57,15 +57,15 @@ BackendChoice backend_of(const job::Spec& spec, const Coupling& coupling, const 
                            spec.workload.backend};
   const bool alone = spec.num_nodes == 1 && spec.workload.tasks == 0;
   const int gpus = gpus_wanted(spec);
-  if (alone && gpus <= 1 && question.wish == Backend::automatic) return {Backend::none, "it is one process"};
+  if (alone && gpus <= 1 && question.wish == Backend::automatic) return {Backend::none, "the job is a single process"};
   if (alone && gpus > 1) question.job_class = JobClass::medium;  // its own GPUs talk, whatever it is to others
   const bool talks = question.job_class != JobClass::loose && question.job_class != JobClass::service;
   if (question.vendors.empty()) question.vendors = vendors_of_request(spec);
   if (question.vendors.empty() && gpus > 0 && talks && question.reach != Reach::wan)
-    return {question.wish, "that of the vendor whose GPUs it gets"};
+    return {question.wish, "the library of the vendor whose GPUs it gets"};
   if (question.wish == Backend::automatic && coupling.named != Backend::automatic && talks) {
     question.wish = coupling.named;
-    if (auto named = choose_backend(question)) return {named->backend, "its own words name it"};
+    if (auto named = choose_backend(question)) return {named->backend, "its command names it"};
     question.wish = Backend::automatic;
   }
   auto choice = choose_backend(question);
@@ -77,7 +77,7 @@ const GpuModel* model_of(const Chosen& chosen, const std::string& uuid) {
   return gpu == nullptr ? nullptr : model_by_key(gpu->model);
 }
 
-// The figures of a GPU that the job has or would have.
+// Returns the figures of a GPU that the job has or would have.
 std::optional<CardFigures> card_of(const std::vector<Chosen>& chosen) {
   for (const Chosen& one : chosen)
     for (const std::string& uuid : one.gpu_uuids) {
@@ -101,7 +101,7 @@ std::optional<Wire> uplink_of(const std::vector<Chosen>& chosen) {
 
 using Notes = std::vector<std::string>;
 
-// The links of the chosen gang, or of the best possible one.
+// Holds the links of the chosen gang, or of the best possible one.
 struct GangWire {
   std::optional<Wire> wire;
   std::string head;
@@ -118,11 +118,11 @@ GangWire gang_wire(const job::Spec& spec, const std::vector<Chosen>& chosen, con
 void note_link(const job::Spec& spec, const GangWire& gang, Notes& notes) {
   if (spec.num_nodes < 2) return;
   if (!gang.wire)
-    return notes.push_back("link: not measured between the suitable hosts, so the idle time of GPUs is unknown");
+    return notes.push_back("link: not measured between the suitable hosts, so the idle time of the GPUs is unknown");
   if (!job::exchange_bytes(spec.workload))
     return notes.push_back(gang.head + rate_text(gang.wire->bytes_per_s) + " and " +
                            time_text(gang.wire->round_trip_s) +
-                           " between its hosts; how much they exchange is not known (workload.params)");
+                           " between its hosts; the amount that they exchange is unknown (workload.params)");
   notes.push_back(gang.head + judge_link(synchronous_of(spec), *gang.wire).arithmetic);
 }
 
@@ -132,7 +132,7 @@ void note_cards(const job::Spec& spec, const std::vector<Chosen>& chosen, const 
   if (!card) return;
   if (spec.num_nodes > 1 && wire && wire->bytes_per_s < k_island_bits_per_second / 8)
     notes.push_back(join_cards_answer(*card, *wire));
-  // A job that saves nothing, or wants its newest state elsewhere at once, may expect more than it gets.
+  // A job that saves nothing, or wants its newest state elsewhere at once, may expect more than is possible.
   const bool hopes = spec.checkpoint.standby || spec.checkpoint.interval == job::CheckpointPolicy::Interval::off;
   const std::optional<Wire> uplink = uplink_of(chosen);
   if (hopes && uplink) notes.push_back(replicate_memory_answer(*card, *uplink));
@@ -150,7 +150,7 @@ std::string beside_list_price(const std::vector<Chosen>& chosen) {
       if (!listed) return "";
       there += listed->usd_per_gpu_hour;
       if (what.empty())
-        what = std::string(listed->model == model->key ? "" : "its like, an ") + std::string(listed->model) + ", at " +
+        what = std::string(listed->model == model->key ? "" : "comparable to an ") + std::string(listed->model) + ", at " +
                std::string(listed->instance);
     }
   }

@@ -13,7 +13,7 @@
 namespace gridctl::sched {
 
 namespace {
-// Kinds of networks within a site, slowest first, in bytes a second one way.
+// Lists kinds of networks within a site, slowest first, in bytes a second one way.
 struct NetworkKind {
   double bytes_per_s;
   std::string_view name;
@@ -32,7 +32,7 @@ double latency_s(double round_trip_s, int members) { return (members - 1) * roun
 
 double ring_bytes(double bytes, int members) { return 2.0 * (members - 1) / members * bytes; }
 
-// How often to exchange at most, so that GPUs idle at most k_idle_good: u = H c / (H c + T).
+// Returns the least number of steps between exchanges so that GPUs idle at most k_idle_good: u = H c / (H c + T).
 double needed_sync_every(const Step& one, double compute_s) {
   return std::ceil(one.exchange_s * (1 - k_idle_good) / k_idle_good / compute_s);
 }
@@ -125,7 +125,7 @@ LinkVerdict judge_link(const SynchronousJob& job, const Wire& wire) {
   const std::string head = exchange_text(job, wire, verdict.step);
   if (job.exchange.compute_s <= 0) {
     verdict.answer = LinkVerdict::Answer::unknown;
-    verdict.arithmetic = head + "; how long a step computes is not known (workload.step)";
+    verdict.arithmetic = head + "; the compute time of a step is unknown (workload.step)";
     return verdict;
   }
   verdict.arithmetic = head + ", computing " + time_text(verdict.step.compute_s) + ": " + idle(verdict.step);
@@ -144,16 +144,16 @@ std::string replicate_memory_answer(const CardFigures& card, const Wire& wire) {
          ", the link carries " + rate_text(wire.bytes_per_s) + ", " +
          digits(std::round(card.memory_bytes_per_s / wire.bytes_per_s)) + " times less; a copy of its " +
          bytes_text(card.memory_bytes) + " would be " + time_text(card.memory_bytes / wire.bytes_per_s) +
-         " old when it is there. Instead: checkpoints, and checkpoint.standby to have the newest one ready elsewhere";
+         " old when it arrives. Instead, use checkpoints, and checkpoint.standby to keep the newest one ready on another host";
 }
 
 std::string join_cards_answer(const CardFigures& card, const Wire& wire) {
   constexpr double k_piece = 1e9;  // bytes
-  return "GPUs of two hosts do not become one: what " + card.name + " reads from its own memory in " +
+  return "GPUs of two hosts cannot act as one: the data that " + card.name + " reads from its own memory in " +
          time_text(k_piece / card.memory_bytes_per_s) + " (1 GB at " + rate_text(card.memory_bytes_per_s) + ") takes " +
          time_text(k_piece / wire.bytes_per_s + wire.round_trip_s / 2) + " over a link of " +
          rate_text(wire.bytes_per_s) +
-         ". Instead: one host whose GPUs together have the memory, or a replica of the model on each GPU with rare "
+         ". Instead, use one host whose GPUs together have the memory, or a replica of the model on each GPU with rare "
          "synchronisation, or independent tasks";
 }
 

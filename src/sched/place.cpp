@@ -28,7 +28,7 @@ void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, doubl
 }
 
 namespace {
-// "12.30 USD to finish, 10h (work 9.6h, …)"; for a job of unknown length what an hour of its work costs.
+// Returns "12.30 USD to finish, 10h (work 9.6h, …)"; for a job of unknown length, the cost of an hour of its work.
 std::string end_text(const Candidate& c, const JobKnowledge& known) {
   const Estimate& end = c.placement.estimate;
   if (end.is_never()) return describe(end);
@@ -63,10 +63,10 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
     if (known.is_due()) why += ", within the deadline";
     if (best.placement.late)
       why = "none of " + std::to_string(fitting) +
-            " suitable hosts will surely meet the deadline; this one finishes first";
+            " suitable hosts is certain to meet the deadline; this one finishes first";
   }
   std::string text = why + ": " + facts_text(best, known);
-  if (!best.avoided.empty()) text += "; gridctl avoids it (" + best.avoided + "), but no other host can take the job";
+  if (!best.avoided.empty()) text += "; gridctl would avoid it (" + best.avoided + "), but no other host can run the job";
   return text;
 }
 
@@ -90,14 +90,14 @@ std::string runner_reason(const Candidate& c, const Candidate& best, const job::
   return std::string(why_behind(c, best, spec.optimize)) + ": " + facts_text(c, known);
 }
 
-// The figures that decide whether a host on which the job fits is among the best: thousands of hosts are compared.
+// Holds the figures that decide whether a suitable host is among the best: thousands of hosts are compared.
 struct Contender {
   Rank rank;
   const HostFacts* host;
   bool avoided, late;
 };
 
-// The contenders among some of the hosts, in the order of the hosts.
+// Holds the contenders among some of the hosts, in the order of the hosts.
 struct Considered {
   std::vector<Contender> fitting;
   std::vector<Rejection> rejections, avoided_busy;
@@ -122,7 +122,7 @@ Considered put_together(std::vector<Considered> shares) {
   return all;
 }
 
-// On how many threads so many hosts are considered: fewer than some hundreds are not worth a thread's start.
+// Returns the number of threads for this many hosts: fewer than some hundreds are not worth a thread's start.
 std::size_t shares_of(std::size_t hosts) {
   constexpr std::size_t k_hosts_a_thread = 500, k_threads_max = 4;
   if (hosts < 2 * k_hosts_a_thread) return 1;  // to count processors is to read a file
@@ -146,7 +146,7 @@ void in_shares(std::size_t shares, std::size_t count,
   for (std::thread& other : others) other.join();
 }
 
-// Splits off avoided hosts, unless they are all there is.
+// Splits off avoided hosts, unless there are no others.
 void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
   const bool others = std::ranges::any_of(fitting, [](const Contender& one) { return !one.avoided; });
   const bool worth_waiting = std::ranges::any_of(rejections, [](const Rejection& r) { return r.code == k_busy; });
@@ -160,7 +160,7 @@ void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoide
   }
   std::erase_if(fitting, [](const Contender& one) { return one.avoided; });
 }
-// Nothing is promised of checkpoints that nobody has seen.
+// Checkpoints that were never seen promise nothing.
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
   const std::string where = others == 1 ? std::string("the other suitable host") : "one of " + std::to_string(others) + " other hosts";
   if (spec.service && others == 0) return {2, "if it dies, its requests wait: no other host is suitable now"};
@@ -190,7 +190,7 @@ std::string counts_text(const std::vector<Rejection>& rejections) {
   return counts_text(counts);
 }
 
-// Nobody reads thousands of lines: of each reason the first few hosts, then how many more.
+// A person does not read thousands of lines: of each reason, the first few hosts, then how many more.
 void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines) {
   constexpr std::size_t k_lines_max = 40;
   constexpr int k_of_each = 3;
@@ -200,7 +200,7 @@ void explain_rejections(const std::vector<Rejection>& rejections, std::vector<st
     if (many && ++told[no.code] > k_of_each) ++more[no.code];
     else lines.push_back(no.host.value + " cannot (" + no.code + (no.temporary ? ", for now" : "") + "): " + no.detail);
   }
-  if (!more.empty()) lines.push_back("and as many more cannot: " + counts_text(more));
+  if (!more.empty()) lines.push_back("and as many others cannot: " + counts_text(more));
 }
 
 JobKnowledge knowledge_of(const job::Spec& spec) {
@@ -289,7 +289,7 @@ std::vector<std::string> explain(const Decision& decision) {
     lines.push_back("fault tolerance " + std::to_string(decision.tolerance->level) +
                     " of 4: " + decision.tolerance->why);
   for (const Placement& other : decision.runners_up)
-    lines.push_back(other.host.value + " would do as well: " + other.reason);
+    lines.push_back(other.host.value + " would do equally well: " + other.reason);
   if (const std::size_t known = decision.runners_up.size() + 1; decision.fitting > known)
     lines.push_back("and " + std::to_string(decision.fitting - known) + " more are suitable");
   explain_rejections(decision.rejections, lines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which host shall run the job? Pure: the same facts give the same answer, and every answer has its reason.
+// Chooses the host for a job. Pure: the same facts give the same answer, and every answer has its reason.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ struct Placement {
   Estimate estimate{};                 // of the job's end there
   double failures_per_hour = 0;        // of the host and these GPUs
   double safely = 0;                   // seconds within which the job is almost surely done there (deadline.hpp);
-                                       // 0 = it has no deadline, or its work is not known
+                                       // 0: it has no deadline, or its work is not known
   bool late = false;                   // that is more than it has, or the host fails too often for it
   HostName refuge{};                   // it is slow or fails often, but while it may still leave for this one in time
   bool operator==(const Placement&) const = default;
 };
 
 // `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine,
-// restore_from, gpu, gpu_memory, gpu_count, unverified, cpus, memory, disk, nodes; and, curable by waiting: unreachable,
-// resting, twin, quarantined, unhealthy, busy, ends, avoided, query (about what changes by itself).
+// restore_from, gpu, gpu_memory, gpu_count, unverified, cpus, memory, disk, nodes; and, curable by waiting:
+// unreachable, resting, twin, quarantined, unhealthy, busy, ends, avoided, query (about what changes on its own).
 inline constexpr std::string_view k_busy = "busy";              // a code: another job holds what is wanted
 inline constexpr std::string_view k_gpu_memory = "gpu_memory";  // a code: GPUs are too small, here or anywhere
 struct Rejection {
@@ -47,7 +47,7 @@ struct Rejection {
   bool operator==(const Rejection&) const = default;
 };
 
-// The effect of a lost host on the job: 0 everything is lost, 1 the job restarts from its beginning, 2 its data
+// Says what a lost host does to the job: 0 everything is lost, 1 the job restarts from its beginning, 2 its data
 // survive, 3 it continues elsewhere from its last checkpoint automatically, 4 nobody notices (stateless services).
 struct Tolerance {
   int level = 0;
@@ -68,7 +68,7 @@ struct Decision {
   bool could_ever_fit = false;         // placed, or some host was rejected for a temporary reason only
 };
 
-// Knowledge of a job beyond its file.
+// Holds knowledge of a job beyond its file.
 struct JobKnowledge {
   WorkEstimate task;
   bool work_known = false;                 // else `task.work` is assumed: what it costs is told per hour of work
@@ -84,28 +84,28 @@ struct JobKnowledge {
                                         WallTime now);  // of one that is submitted now: its deadline too
 
 // Filters, then orders by preference among the GPU alternatives, by what the job asks to optimize (the expected cost to
-// finish, else the time, else the failure rate), by price, and by name. Cost and time are expectations of the whole
-// job (cost.hpp): a dear host that is fast or never fails may well be the cheaper one.
-// * What can never be cured by waiting is reported before what can, so that could_ever_fit is honest.
-// * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only when no other host fits now
-//   and none that answers is merely busy. Hosts that do not answer do not hold the job back: they may never return.
-//   When all that fit are avoided, they are tried in the order of `avoided`: the one that failed it last comes last.
-// * A deadline comes before all preferences: hosts that are in time are ranked as ever, those among them that have to
-//   be left in time (deadline.hpp); when there is none, the one that is done first.
-// * Engine: a job with an image needs docker or podman. On a host set to `auto` that is the working one that enforces
+// finish, otherwise the time, otherwise the failure rate), by price, and by name. Cost and time are expectations of the
+// complete job (cost.hpp): an expensive host that is fast or never fails may well be the cheaper one.
+// * Reasons that waiting cannot cure are reported before those that it can, so that could_ever_fit is honest.
+// * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only if no other host fits now and
+//   none that answers is merely busy. Hosts that do not answer do not delay the job: they may never return. If all
+//   suitable hosts are avoided, they are tried in the order of `avoided`: the one that failed it last comes last.
+// * A deadline comes before all preferences: hosts that are in time are ranked as usual, including those that have to
+//   be left in time (deadline.hpp); if there is none, the one that finishes first.
+// * Engine: a job with an image needs docker or podman. On a host set to `auto`, that is the working one that enforces
 //   limits, docker before podman; a host set to one engine uses only that. A job without an image runs as a plain
 //   process; a host whose owner chose a container engine takes no plain processes.
-// * GPUs of one model are preferred; models of one vendor are mixed only when no single one suffices; vendors never.
+// * GPUs of one model are preferred; models of one vendor are mixed only if no single one suffices; vendors never.
 [[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                              const std::vector<Avoid>& avoided, const JobKnowledge& known);
 [[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                              const std::vector<Avoid>& avoided);  // known_of(spec)
 
-// Lines for `job explain`: the choice, the others that fit, and the reason for each host that does not.
+// Returns lines for `job explain`: the choice, the other suitable hosts, and the reason for each host that is not.
 [[nodiscard]] std::vector<std::string> explain(const Decision& decision);
 void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines);
 [[nodiscard]] std::string counts_text(const std::vector<Rejection>& rejections);  // "3 gpu_memory, 1 busy"
-// One line for a pending job: "0 of 5 providers fit: 3 gpu_memory, 1 busy, 1 unreachable".
+// Returns one line for a pending job: "0 of 5 providers fit: 3 gpu_memory, 1 busy, 1 unreachable".
 [[nodiscard]] std::string summary(const Decision& decision);
 
 }  // namespace gridctl::sched

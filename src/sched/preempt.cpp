@@ -8,7 +8,7 @@
 namespace gridctl::sched {
 
 namespace {
-// The dearest first: those of high priority, then those that have run for longest.
+// Orders the most valuable first: those of high priority, then those that have run for longest.
 bool is_dearer(const Holder& a, const Holder& b) {
   return std::tuple(b.leaving ? 1 : 0, a.priority, b.began_at, b.job.value) >
          std::tuple(a.leaving ? 1 : 0, b.priority, a.began_at, a.job.value);
@@ -38,7 +38,7 @@ std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostF
     Plan plan;
     for (const Holder& holder : holders) {
       if (holder.host != empty.name) continue;
-      // Does it fit beside this one, too?
+      // Checks whether the job would also fit beside this one.
       HostFacts kept = host.front();
       take_away(host.front(), holder.gpu_uuids, holder.cpus, holder.memory_bytes);
       if (std::optional<Placement> beside = place(spec, host, avoided, known).placement) {

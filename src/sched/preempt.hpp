@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which running jobs make room for one of higher priority? Pure.
+// Chooses the running jobs that make room for one of higher priority. Pure.
 //
-// As few as will do, of the lowest priority there is, and of those the ones that began last. Nobody is stopped for it:
-// they leave when their next checkpoint is safe. So a job that does not save is never asked.
+// As few as possible, of the lowest priority, and among those the ones that started last. No job is stopped for it:
+// they
+// leave when their next checkpoint is safe. So a job that does not save is never asked.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace gridctl::sched {
 
-// A running job whose resources might make room.
+// Represents a running job whose resources might make room.
 struct Holder {
   JobId job;
   int priority = 0;

@@ -24,7 +24,7 @@ bool is_starter(const ShellCommand& command) {
   return is_one_of(command.program, {"ray", "ray.scripts.scripts"}) && has("start");
 }
 
-// The programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.
+// Lists programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.
 struct RemoteStarter {
   std::vector<std::string_view> programs, options;
   const char* launcher;
@@ -51,7 +51,7 @@ std::string ssh_doubt(const job::Spec& spec) {
       if (std::ranges::find(starter.programs, command.program) != starter.programs.end() &&
           names_hosts(command, starter))
         return "'" + command.program +
-               "' in 'run' reaches the other hosts by ssh, which jobs do not have; with 'launcher: " +
+               "' in 'run' reaches the other hosts by ssh, which jobs cannot use; with 'launcher: " +
                starter.launcher + "' it needs none";
   return "";
 }

@@ -25,13 +25,13 @@ ReachVerdict not_reached(const ReachOutcome& outcome, const ReachNeed& need) {
   verdict.good = false;
   verdict.why = outcome.from + " does not reach " + outcome.to + " on port " + std::to_string(outcome.port) +
                 (outcome.reason.empty() ? "" : ": " + outcome.reason);
-  verdict.fixes.push_back("a firewall of " + outcome.to + " that lets TCP from " + outcome.from + " in: ports " +
-                          range_text(outcome.port, need.ports) + " and those above, which libraries draw themselves");
+  verdict.fixes.push_back("a firewall of " + outcome.to + " that admits TCP from " + outcome.from + ": ports " +
+                          range_text(outcome.port, need.ports) + " and those above, which libraries choose themselves");
   verdict.fixes.emplace_back("hosts of one site, or in one private network (a VPN such as WireGuard is one)");
   return verdict;
 }
 
-// The slower way of a pair, where it was measured.
+// Returns the slower direction of a pair, if it was measured.
 std::optional<double> slower_way(const ReachOutcome& outcome) {
   if (outcome.there && outcome.back) return std::min(*outcome.there, *outcome.back);
   return outcome.there ? outcome.there : outcome.back;
@@ -42,10 +42,10 @@ ReachVerdict too_slow(const ReachOutcome& outcome, double rate, double needed) {
   verdict.good = false;
   const bool there = outcome.there && *outcome.there == rate;
   verdict.why = (there ? outcome.from + " to " + outcome.to : outcome.to + " to " + outcome.from) + " carries " +
-                bits_text(rate) + ", and the job's exchanges need " + bits_text(needed);
-  verdict.fixes.emplace_back("constraints: {interconnect: any}: it runs, and its processors wait more than they compute");
+                bits_text(rate) + ", but the job's exchanges need " + bits_text(needed);
+  verdict.fixes.emplace_back("constraints: {interconnect: any}: the job runs, but waits more than it computes");
   verdict.fixes.emplace_back("workload.sync_every: 500 with class: federated (DiLoCo): members exchange every 500 steps");
-  verdict.fixes.push_back("another host than the slower of " + outcome.from + " and " + outcome.to);
+  verdict.fixes.push_back("a host other than the slower of " + outcome.from + " and " + outcome.to);
   return verdict;
 }
 }  // namespace
@@ -82,7 +82,7 @@ ReachVerdict judge_reach(std::span<const ReachOutcome> outcomes, const ReachNeed
     if (outcome.ephemeral_first != 0 && outcome.ephemeral_first < outcome.port + need.ports &&
         told.insert(outcome.to).second)
       verdict.notes.push_back(outcome.to + " gives ports from " + std::to_string(outcome.ephemeral_first) +
-                              " on to outgoing connections, the gang's among them: sysctl "
+                              " on to outgoing connections, and the gang's ports are among them: sysctl "
                               "net.ipv4.ip_local_port_range=\"32768 60999\"");
   return verdict;
 }

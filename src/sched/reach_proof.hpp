@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the members of a gang reach each other, and fast enough? Judged from what they proved just before their start.
-// Pure.
+// Judges whether the members of a gang reach each other, and fast enough, from what they proved just before their
+// start. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace gridctl::sched {
 
-// One member connected to another, or tried to.
+// Records that one member connected to another, or tried to.
 struct ReachOutcome {
   std::string from, to;
   std::uint16_t port = 0;
@@ -27,8 +27,8 @@ struct ReachOutcome {
   std::uint16_t ephemeral_first = 0;  // of `to`: the lowest port of its outgoing connections; 0: not known
 };
 
-// Pairs that prove enough: everybody reaches the rendezvous on the first, and each the next one in a ring, as a
-// collective talks. Positions of members: from, to.
+// Returns the pairs that prove enough: every member reaches the rendezvous on the first, and each the next one in a
+// ring, as a collective communicates. Positions of members: from, to.
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> pairs_to_prove(std::size_t members);
 
 struct ReachNeed {
@@ -36,7 +36,7 @@ struct ReachNeed {
   int ports = 0;                          // of the gang's range
 };
 // Returns the rate at which the exchanges of the job leave its processors waiting for at most half of the time; nullopt
-// when the job does not state its exchange, or relaxes it by `constraints: {interconnect: any}`.
+// if the job does not state its exchange, or relaxes it by `constraints: {interconnect: any}`.
 [[nodiscard]] std::optional<double> needed_bits_per_second(const job::Spec& spec, std::optional<Duration> round_trip);
 
 struct ReachVerdict {

@@ -34,7 +34,7 @@ std::optional<std::string> replication_advice(const ReplicationQuestion& questio
   if (answer.plain >= 0.5) return std::nullopt;
   const char* verdict = answer.gain() > 1 ? "pays" : "does not pay";
   return formatted(
-      "checkpointing alone keeps %.0f %% of the time for work: one checkpoint stalls for %.0f s, and a failure "
+      "checkpointing alone keeps %.0f %% of the time for work: a checkpoint stalls it for %.0f s, and a failure "
       "comes every %.0f s; two copies of each host would keep %.0f %%, which %s against the same %d hosts used "
       "for speed (%.0f %%)",
       answer.plain * 100, question.checkpoint, question.host_mtbf / question.hosts, answer.replicated * 100, verdict,

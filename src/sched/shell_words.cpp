@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;
 // Programs and shell words that only run what follows them.
 constexpr std::array<std::string_view, 14> k_wrappers{"exec",   "nohup", "time", "env",  "sudo", "command", "stdbuf",
                                                       "setsid", "then",  "do",   "else", "nice", "timeout", "numactl"};
-// "uv run python x.py"
+// Runners, as in "uv run python x.py".
 constexpr std::array<std::string_view, 4> k_runners{"uv", "poetry", "pipenv", "conda"};
 
 bool is_separator(char c) { return c == ';' || c == '&' || c == '|' || c == '\n' || c == '(' || c == ')' || c == '`'; }
@@ -114,14 +114,14 @@ void drop(Words& words, std::size_t count) {
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(std::min(count, words.size())));
 }
 
-// Options of a wrapper, and numbers: "nice -n 10", "timeout -k 5 1h".
+// Drops options of a wrapper, and numbers: "nice -n 10", "timeout -k 5 1h".
 void drop_options(Words& words) {
   while (!words.empty() && !words[0].empty() &&
          (words[0][0] == '-' || is_digit(words[0][0])))
     drop(words, 1);
 }
 
-// Takes off one program that only runs what follows it; false when there is none.
+// Removes one program that only runs what follows it; returns false if there is none.
 bool unwrap(Words& words) {
   if (words.empty()) return false;
   const std::string first = base_name(words[0]);

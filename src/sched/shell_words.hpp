@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple commands of a piece of shell text, as far as their words are written out: for guessing what a job is,
-// never for running it. Pure, total over any text.
+// Extracts the simple commands of a piece of shell text, as far as their words are written out: for guessing what a job
+// is, never for running it. Pure, total over any text.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gridctl::sched {
 
-// "OMP_NUM_THREADS=8 nohup python3 -u -m torch.distributed.run train.py" is
+// "OMP_NUM_THREADS=8 nohup python3 -u -m torch.distributed.run train.py" has
 //   variables {OMP_NUM_THREADS, 8}, program "torch.distributed.run", arguments {train.py}.
 struct ShellCommand {
   std::vector<std::pair<std::string, std::string>> variables;  // set for it, or by an `export`
@@ -18,10 +18,11 @@ struct ShellCommand {
   std::vector<std::string> arguments;
 };
 
-// In order; words in comments are left out, those in quotes are one word. What `sh -c` runs is looked into, once.
+// Returns them in order; leaves out words in comments; words in quotes are one word. Also parses what `sh -c` runs,
+// once.
 [[nodiscard]] std::vector<ShellCommand> shell_commands(std::string_view text);
 
-// "finetune_lora.py", "--use-lora=8" -> {finetune, lora, py}, {use, lora}: what a name is made of, in lower case.
+// Splits names into lower-case parts: "finetune_lora.py", "--use-lora=8" -> {finetune, lora, py}, {use, lora}.
 [[nodiscard]] std::vector<std::string> name_parts(std::string_view word);
 
 }  // namespace gridctl::sched

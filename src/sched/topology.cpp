@@ -20,7 +20,7 @@ struct Direction {
 };
 struct Measured {
   Direction there, back;  // from the first of the pair, from the second
-  // Delay only adds: the smaller of two round trips is nearer to the truth.
+  // Delay only adds: the smaller of two round trips is closer to the truth.
   [[nodiscard]] std::optional<Duration> rtt() const {
     if (!there.rtt || !back.rtt) return there.rtt ? there.rtt : back.rtt;
     return std::min(*there.rtt, *back.rtt);
@@ -48,7 +48,7 @@ std::optional<Duration> rtt_between(const Matrix& matrix, Index a, Index b) {
   return found == matrix.end() ? std::nullopt : found->second.rtt();
 }
 
-// Groups that grow together by the given edges, strongest first, where `may_join` allows it for the two whole groups.
+// Merges groups along the given edges, strongest first, if `may_join` allows it for the two complete groups.
 class Groups {
  public:
   explicit Groups(Index count) : group_of_(count) {
@@ -122,8 +122,8 @@ Distances distances(const Matrix& matrix, Index host, const std::vector<Index>& 
   return found;
 }
 
-// Takes out of a declared site, one at a time, whoever is far from most of the others; of two that are far from each
-// other nobody can say which is wrong: both go.
+// Removes from a declared site, one at a time, hosts that are far from most of the others; if two are far from each
+// other, it is unknown which is wrong: both are removed.
 void sift(std::span<const SiteHost> hosts, const Matrix& matrix, std::vector<Index>& members, Topology& topology) {
   for (;;) {
     Index worst = hosts.size();

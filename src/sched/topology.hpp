@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hosts are near each other, from a matrix of measured links that is never complete. Pure and deterministic: the
-// same links in any order give the same sites and islands.
+// Derives which hosts are near each other from an incomplete matrix of measured links. Pure and deterministic: the same
+// links in any order give the same sites and islands.
 //
-// Site: hosts near each other (round trip up to k_site_rtt). Hosts that declare one site are taken at their word unless
-// the round trips say otherwise. Two groups grow together when some pair of them was measured near and none was
-// measured far; pairs that nobody measured do not stand in the way, for only a sample of them is ever measured.
+// Site: hosts near each other (round trip up to k_site_rtt). Hosts that declare one site are believed unless the round
+// trips contradict. Two groups merge if some pair of them was measured near and none was measured far; unmeasured pairs
+// do not prevent it, because only a sample of them is ever measured.
 //
 // Island: hosts that a gang may treat as one machine room: *every* pair of them is known to be fast, both ways. This is
-// complete linkage on purpose: a collective talks between any two members, so one slow pair slows all, and single
-// linkage would chain hosts whose ends never met. An unmeasured pair is not fast.
+// complete linkage on purpose: a collective connects any two members, so one slow pair slows all, and single linkage
+// would chain hosts whose ends never met. An unmeasured pair is not fast.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@
 
 namespace gridctl::sched {
 
-// A 10 Gbit/s link carries 9.4 Gbit/s of TCP payload with ordinary frames, less some noise.
+// A 10 Gbit/s link carries 9.4 Gbit/s of TCP payload with ordinary frames, minus some noise.
 inline constexpr double k_island_bits_per_second = 9e9;
 inline constexpr Duration k_island_rtt = std::chrono::milliseconds{2};
 inline constexpr Duration k_site_rtt = std::chrono::milliseconds{5};  // within a town

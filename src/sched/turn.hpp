@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When does the turn of a job come that waits for several hosts at once? Backfill with a reservation: the fewest running
-// jobs are looked for that have to end first, in the order of their expected ends. Pure.
+// Computes when a job that waits for several hosts at once gets its turn. Backfill with a reservation: finds the fewest
+// running jobs that have to end first, in the order of their expected ends. Pure.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace gridctl::sched {
 
-// A job that runs now.
+// Describes a job that runs now.
 struct Ending {
   JobId job;
   std::optional<double> in;  // seconds from now; nullopt: nobody knows, or it should have ended already
@@ -21,8 +21,8 @@ struct Ending {
 // Sorts by the expected end, earliest first; jobs without a known end keep the given order.
 [[nodiscard]] std::vector<Ending> in_order(std::vector<Ending> running);
 
-// How many of them have to end, in that order, until it fits; nullopt: it would not fit if all had. `fits` is asked with
-// the ids of those that are gone, O(log n) times; once it holds it holds for more of them, too.
+// Returns how many of them have to end, in that order, until the job fits; nullopt: it would not fit if all had. `fits`
+// is called with the ids of those that are gone, O(log n) times; once true, it stays true for more of them.
 [[nodiscard]] std::optional<std::size_t> needed_ends(const std::vector<Ending>& in_order,
                                                      const std::function<bool(const std::set<std::string>&)>& fits);
 

@@ -15,7 +15,7 @@ TwinPlan place_twins(const job::Spec& spec, std::vector<HostFacts> hosts, const 
   if (own.placement) plan.placements.push_back(*own.placement);
   while (!plan.placements.empty() && static_cast<int>(plan.placements.size()) < plan.wanted) {
     for (HostFacts& host : hosts)
-      if (host.name == plan.placements.back().host) host.apart = "another twin is there";
+      if (host.name == plan.placements.back().host) host.apart = "another twin is on this host";
     Decision next = place(spec, hosts, {}, known);
     if (!next.placement) {
       plan.missing = summary(next);
@@ -36,7 +36,7 @@ std::vector<std::string> explain(const TwinPlan& plan, const job::Spec& spec, co
   std::vector<std::string> lines;
   if (spec.checkpoint.standby && !own.runners_up.empty())
     lines.push_back("standby: its newest checkpoint is kept ready on " + own.runners_up.front().host.value +
-                    ", which costs transfer and disk, no GPU and no money until it takes over");
+                    ", which uses the network and disk, but no GPU and no money until it takes over");
   if (plan.wanted <= 1 || plan.placements.empty()) return lines;
   const std::string kind = spec.service ? "replica " : "twin ";
   for (std::size_t i = 1; i < plan.placements.size(); ++i)

@@ -11,7 +11,7 @@
 namespace gridctl::ssh {
 namespace {
 
-// Message numbers of draft-miller-ssh-agent.
+// Message numbers from draft-miller-ssh-agent.
 constexpr char k_request_identities = 11, k_identities = 12, k_sign_request = 13, k_sign_response = 14;
 constexpr std::size_t k_answer_max = 256 * 1024;  // as OpenSSH's own client
 constexpr std::size_t k_keys_max = 64;            // more would not be offered anyway

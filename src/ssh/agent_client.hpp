@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssh-agent, spoken by ourselves: libssh2's own client blocks without a deadline.
+// Implements an ssh-agent client, because libssh2's own blocks without a deadline.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class AgentClient {
  public:
   [[nodiscard]] static Result<AgentClient> open(const os::Path& socket, BootTime deadline, os::Clock& clock);
   [[nodiscard]] Result<std::vector<AgentKey>> identities();  // at most 64
-  // The bare signature of `data` (without the algorithm's name).
+  // Returns the bare signature of `data` (without the algorithm's name).
   [[nodiscard]] Result<std::string> sign(const AgentKey& key, std::string_view data);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte stream to one command on a host. Non-blocking; one thread at a time, but not always the same one.
+// Represents a byte stream to one command on a host. Non-blocking; one thread at a time, but not always the same one.
 #pragma once
 
 #include <cstddef>
@@ -25,24 +25,24 @@ class Channel {
  public:
   virtual ~Channel() = default;  // ends the connection; the command sees its input end
 
-  // Bytes of the command's stdout. nullopt: nothing now; poll wants() only after this. 0: the command has closed its
-  // output, which says nothing about its success and may be early: only an END record inside the stream proves
-  // wholeness. An error when the connection broke.
+  // Reads bytes of the command's stdout. nullopt: nothing now; poll wants() only after this. 0: the command has closed
+  // its output, which says nothing about its success and may be early: only an END record inside the stream proves that
+  // it is complete. An error if the connection broke.
   [[nodiscard]] virtual Result<std::optional<std::size_t>> read(std::span<std::byte> into) = 0;
   // Takes some of the bytes for the command's stdin; nullopt: none now. Bytes taken leave during later calls of read or
-  // write: go on polling wants() until flushed().
+  // write: keep polling wants() until flushed().
   [[nodiscard]] virtual Result<std::optional<std::size_t>> write(ByteView bytes) = 0;
   [[nodiscard]] virtual bool flushed() const = 0;
-  // End of the command's input, sent after all that write() took. Reading goes on.
+  // Ends the command's input, after everything that write() took. Reading continues.
   virtual void close_write() = 0;
 
   // Returns the descriptors to poll before calling read (and write) again. `output_pending`: the caller has bytes to
   // write.
   [[nodiscard]] virtual std::vector<Watched> wants(bool output_pending) const = 0;
-  // To be called every few seconds: sends what keeps middleboxes from forgetting the connection.
+  // Call it every few seconds: it sends a message so that middleboxes do not forget the connection.
   virtual void keepalive(BootTime now) = 0;
 
-  // The last 4 KiB that the command wrote to stderr. Foreign text: sanitise.
+  // Returns the last 4 KiB that the command wrote to stderr. Foreign text: sanitise.
   [[nodiscard]] virtual std::string stderr_tail() const = 0;
   [[nodiscard]] virtual TransportKind transport() const = 0;
   [[nodiscard]] virtual const std::string& peer() const = 0;  // "user@host:port"

@@ -29,7 +29,7 @@ std::vector<std::string> types_of(const Pins& pins) {
   return types;
 }
 
-// The pinned types that libssh2 can check.
+// Returns the pinned types that libssh2 can check.
 std::vector<std::string> usable_types(const Pins& pins) {
   const std::vector<std::string> known = libssh2_host_key_types();
   std::vector<std::string> types = types_of(pins);
@@ -37,7 +37,7 @@ std::vector<std::string> usable_types(const Pins& pins) {
   return types;
 }
 
-// The key that a host shows when it has none of the pinned types, to name it.
+// Returns the key that a host shows if it has none of the pinned types, to name it.
 std::string shown_instead(const Target& target, BootTime deadline, os::Clock& clock) {
   const std::vector<std::string> any = libssh2_host_key_types();
   const auto session = Session::open(target, any, deadline, clock);
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
                       target.address() + " is behind a jump host or proxy, which libssh2 cannot use");
   if (target.keys_unclear)
     return make_error(Code::unsupported, "the ssh configuration of " + target.alias +
-                                             " names a key file by tokens that only the ssh program can work out");
+                                             " names a key file with tokens that only the ssh program can expand");
   const std::vector<std::string> types = pins.empty() ? libssh2_host_key_types() : usable_types(pins);
   if (types.empty())
     return make_error(Code::unsupported, "the pinned host key of " + target.address() + " is " + describe(pins) +
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
   bool lacks_key_types = false;
   auto session = Session::open(target, types, deadline, clock, &lacks_key_types);
   if (!session) {
-    // Where all pins are ours to check, a host without any of these types had its keys exchanged for others.
+    // If libssh2 can check all pinned types, a host without any of them has exchanged its keys.
     const bool changed = session.error().code == Code::unsupported && lacks_key_types && !pins.empty() &&
                          types.size() == types_of(pins).size();
     if (changed) return mismatch_error(target, pins, shown_instead(target, deadline, clock));
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
   return make_libssh2_channel(std::move(session).value(), channel, target.peer());
 }
 
-// ssh does not tell what a server said instead of its banner; libssh2 does.
+// ssh does not report what a server said instead of its banner; libssh2 does.
 Result<std::unique_ptr<Channel>> connect_with_ssh(const Target& target, const Pins& pins, const std::string& command,
                                                   BootTime deadline, os::Clock& clock) {
   auto channel = connect_system(target, pins, command, deadline, clock);
@@ -95,7 +95,7 @@ Result<std::unique_ptr<Channel>> attempt(const Target& target, const Pins& pins,
   os::log(os::LogLevel::info, channel.error().message + "; trying the ssh program");
   auto other = connect_with_ssh(target, pins, command, deadline, clock);
   if (other) return other;
-  // Without an ssh program, the reason why it would be needed is the news; and libssh2 knows more of keys refused.
+  // Without an ssh program, the important part is why it would be needed; and libssh2 knows more about refused keys.
   if (!os::find_program("ssh")) return missing_program().with_context("because " + channel.error().message);
   const bool told_more = !channel.error().hint.empty() && channel.error().message.find(k_only_ssh) == std::string::npos;
   if (other.error().code == Code::auth_refused && told_more)
@@ -103,7 +103,7 @@ Result<std::unique_ptr<Channel>> attempt(const Target& target, const Pins& pins,
   return other;
 }
 
-// A random part of the pause, so that many clients of one host spread out.
+// A random part of the pause makes many clients of one host spread out.
 Duration jittered(Duration pause) {
   const auto half = static_cast<std::uint64_t>(pause.count() / 2);
   return Duration{static_cast<std::int64_t>(half + os::random_u64() % (half + 1))};
@@ -140,7 +140,7 @@ Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadl
     TRY_ASSIGN(const LoginSlot slot, LoginSlot::acquire(target.address(), deadline, clock));
     if (target.proxied) return scan_with_system(target, deadline, clock);
     std::vector<HostKey> keys;
-    // Ed25519 and ECDSA one after the other: a session shows one key.
+    // Ed25519 and ECDSA come one after the other: a session shows one key.
     const std::vector<std::string> all = libssh2_host_key_types();
     for (const std::vector<std::string>& types :
          {std::vector<std::string>{all.front()}, std::vector<std::string>(all.begin() + 1, all.end())}) {

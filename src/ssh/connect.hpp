@@ -15,8 +15,8 @@ namespace gridctl::ssh {
 // Logs in and starts `command` (no terminal). Blocks, until `deadline` at most: for threads of a pool, because
 // libssh2's login, the name lookup and ssh-agent block anyway; an established channel does not, and is for a loop. At
 // most 8 logins to one host are under way at once in this process; a host that is busy with logins (MaxStartups) is
-// tried again with growing pauses until the deadline. With TransportKind::automatic libssh2 is tried first and the
-// `ssh` program when libssh2 cannot; Channel::transport() tells which it was, to be pinned in Target::transport.
+// retried with growing pauses until the deadline. With TransportKind::automatic, libssh2 is tried first and the `ssh`
+// program if libssh2 cannot; Channel::transport() returns which one it was, to be pinned in Target::transport.
 //
 // Errors: host_unreachable (no such name, refused, no route, not an SSH server, link broke), timed_out,
 // host_key_mismatch (changed or not pinned; both fingerprints in the message), auth_refused (with the keys tried),

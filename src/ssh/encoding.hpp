@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encodings that SSH keys are written in: base64, the strings of RFC 4251, SHA-256 fingerprints.
+// Implements the encodings of SSH keys: base64, the strings of RFC 4251, SHA-256 fingerprints.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace gridctl::ssh {
 [[nodiscard]] std::string encode_base64(std::string_view bytes, bool padded = true);
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);  // padded; white space is ignored
 
-// "SHA256:…" of a raw public key blob, as OpenSSH writes it.
+// Returns "SHA256:…" of a raw public key blob, as OpenSSH writes it.
 [[nodiscard]] std::string fingerprint_of(std::string_view blob);
 
 // Reads RFC 4251 fields from foreign bytes; every read past the end gives nullopt.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t k_kexinit = 20;
 
-// Start of the banner line, or npos.
+// Returns the start of the banner line, or npos.
 std::size_t banner_start(std::string_view bytes) {
   if (bytes.starts_with("SSH-")) return 0;
   const std::size_t at = bytes.find("\nSSH-");
@@ -43,10 +43,10 @@ bool KexOffer::offers_any(std::span<const std::string> key_types) const {
 }
 
 std::string KexOffer::difference(std::span<const std::string> key_types) const {
-  if (!offers_any(key_types)) return "it offers host keys " + shown(host_keys) + " only";
-  if (!any_ends_with(ciphers, "-ctr")) return "it offers ciphers " + shown(ciphers) + " only";
+  if (!offers_any(key_types)) return "it offers only host keys " + shown(host_keys)";
+  if (!any_ends_with(ciphers, "-ctr")) return "it offers only ciphers " + shown(ciphers)";
   if (!any_ends_with(macs, "hmac-sha2-256") && !any_ends_with(macs, "hmac-sha2-512"))
-    return "it offers MACs " + shown(macs) + " only";
+    return "it offers only MACs " + shown(macs)";
   return "it offers key exchanges " + shown(kex);
 }
 
@@ -63,7 +63,7 @@ std::optional<KexOffer> parse_kex_offer(std::string_view first_bytes) {
     if (!list) return std::nullopt;
     lists.push_back(split(*list, ','));
   }
-  // kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client
+  // Order: kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client.
   return KexOffer{lists[0], lists[1], lists[2], lists[4]};
 }
 

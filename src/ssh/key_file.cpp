@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t k_key_bytes_max = 64 * 1024;  // a 16384 bit RSA key is 13 kB
 
-// Text between the BEGIN and END lines, headers ("Proc-Type: …") left out.
+// Returns the text between the BEGIN and END lines, without headers ("Proc-Type: …").
 std::string armoured(std::string_view text) {
   std::string body;
   bool inside = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind of a private key file, found without unlocking it.
+// Finds the kind of a private key file without unlocking it.
 #pragma once
 
 #include <string>
@@ -15,10 +15,11 @@ struct KeyFacts {
   bool encrypted = false;
   bool has_certificate = false;  // FILE-cert.pub lies beside it: libssh2 1.10 cannot present it
 };
-// Code::io or not_found when unreadable, unsupported when it is no private key.
+// Code::io or not_found if unreadable, unsupported if it is not a private key.
 [[nodiscard]] Result<KeyFacts> inspect_key(const os::Path& path);
 
-// True for user keys libssh2 1.10 can sign with: Ed25519 and ECDSA. It signs RSA with SHA-1 only, which servers refuse.
+// Returns true for user keys that libssh2 1.10 can sign with: Ed25519 and ECDSA. It signs RSA only with SHA-1, which
+// servers refuse.
 [[nodiscard]] bool libssh2_signs_with(const std::string& type);
 
 }  // namespace gridctl::ssh

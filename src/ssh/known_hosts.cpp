@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pins: our own known_hosts file. One line per key, "NAME TYPE BLOB", as `ssh` reads it too.
+// Stores pins in our own known_hosts file. One line per key, "NAME TYPE BLOB", which `ssh` also reads.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -88,7 +88,7 @@ Error mismatch_error(const Target& target, std::span<const HostKey> pins, const 
     return make_error(Code::host_key_mismatch,
                       "the host key of " + target.address() + " is not known: the host shows " + shown +
                           " and no key is pinned for it; nothing was sent",
-                      "compare with what the host's owner says, then: gridctl provider register NAME " + target.peer() +
+                      "compare it with what the host's owner says, then: gridctl provider register NAME " + target.peer() +
                           " --host-key SHA256:…");
   return make_error(
       Code::host_key_mismatch,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading known_hosts lines and speaking about host keys; shared by both transports.
+// Reads known_hosts lines and describes host keys; shared by both transports.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace gridctl::ssh {
 
-// nullopt when the blob is no base64 or does not carry this type.
+// Returns nullopt if the blob is not base64 or does not have this type.
 [[nodiscard]] std::optional<HostKey> make_host_key(std::string_view type, std::string_view blob_base64);
-// Keys of the lines that name `name` literally, Ed25519 first; markers (@revoked) and comments are skipped.
+// Returns keys of the lines that name `name` literally, Ed25519 first; skips markers (@revoked) and comments.
 [[nodiscard]] std::vector<HostKey> parse_known_hosts(std::string_view text, const std::string& name);
-// "ssh-ed25519 SHA256:…, …", or "none".
+// Returns "ssh-ed25519 SHA256:…, …", or "none".
 [[nodiscard]] std::string describe(std::span<const HostKey> keys);
-// host_key_mismatch for a changed or, with no pins, an unknown key; `shown` is "TYPE SHA256:…".
+// Returns host_key_mismatch for a changed or, with no pins, an unknown key; `shown` is "TYPE SHA256:…".
 [[nodiscard]] Error mismatch_error(const Target& target, std::span<const HostKey> pins, const std::string& shown);
 
 }  // namespace gridctl::ssh

@@ -2,11 +2,14 @@
 // libssh2 1.10 has no queue for what it cannot send at once. A call that returns EAGAIN with a packet begun must be
 // repeated with the same arguments before any other:
 // - A packet may be half sent. Every other packet then fails with BAD_USE and loses the session.
-// - A packet may be built and wait for the server's new keys. A read that goes on with the window adjustment of another
-//   read books the size it would have asked for itself; what comes beyond the window so booked is dropped silently.
-// Hence `sender_`: while it is set, only that call goes on. Window adjustments are calls of their own here, so that no
-// read makes one. A packet that libssh2 builds on its stack (end of input, keepalive) cannot be repeated when it is
-// half sent: it goes out only when the socket has room for all of it.
+// - A packet may be built and wait for the server's new keys. A read that continues with the window adjustment of
+// another
+//   read books the size it would have asked for itself; data beyond the window so booked is dropped silently.
+// Hence `sender_`: while it is set, only that call continues. Window adjustments are separate calls here, so that no
+// read
+// makes one. A packet that libssh2 builds on its stack (end of input, keepalive) cannot be repeated if it is half sent:
+// it
+// goes out only when the socket has room for all of it.
 #include "ssh/libssh2_channel.hpp"
 
 #include <algorithm>
@@ -29,8 +32,8 @@ class Libssh2Channel : public Channel {
  public:
   Libssh2Channel(std::unique_ptr<Session> session, LIBSSH2_CHANNEL* channel, std::string peer)
       : session_(std::move(session)), channel_(channel), peer_(std::move(peer)), inbound_(k_inbound_bytes) {
-    // Only after login: configured before, it breaks the key exchange. Without wanting replies: libssh2 queues them
-    // for ever, and walks that queue at each read.
+    // This is configured only after login: before, it breaks the key exchange. It requests no replies: libssh2 queues
+    // them for ever, and walks that queue at each read.
     libssh2_keepalive_config(session_->raw(), 0, 2);
     kept_alive_at_ = session_->clock().boot();
   }
@@ -66,17 +69,18 @@ class Libssh2Channel : public Channel {
   }
 
   [[nodiscard]] std::vector<Watched> wants(bool output_pending) const override {
-    // Half a packet waits for room, and nothing is read before it has left. One that waits for new keys waits to read.
+    // Half a packet waits for room, and nothing is read before it has left. A packet that waits for new keys waits to
+    // read.
     if (sender_ != Sender::none)
       return {{session_->fd(), {.read = !session_->sending(), .write = session_->sending()}}};
     const bool to_send = pending() > 0 || (output_pending && !end_wanted_) || (end_wanted_ && !end_sent_);
-    // With the window of the host used up, only its answer helps: waiting to write would spin.
+    // If the window of the host is used up, only its answer helps: waiting to write would spin.
     return {{session_->fd(), {.read = true, .write = more_ || (to_send && !window_full_)}}};
   }
 
   void keepalive(BootTime now) override {
     if (failure_ || closed_ || now - kept_alive_at_ < k_keepalive) return;
-    // It cannot be repeated when half sent, so only when it is sure to go out whole.
+    // The packet cannot be repeated if half sent, so it is sent only when it is sure to go out completely.
     if (sender_ != Sender::none || session_->sending() || !os::is_writable(session_->fd())) return;
     kept_alive_at_ = now;
     int next = 0;
@@ -108,7 +112,7 @@ class Libssh2Channel : public Channel {
     pull();
   }
 
-  // To be called after each libssh2 call; false when it must be repeated before any other.
+  // Call it after each libssh2 call; returns false if that call must be repeated before any other.
   bool note(Sender caller, long rc, bool packet_built = false) {
     sender_ = rc == LIBSSH2_ERROR_EAGAIN && (packet_built || session_->sending()) ? caller : Sender::none;
     return sender_ == Sender::none;
@@ -120,12 +124,12 @@ class Libssh2Channel : public Channel {
       if (adjust()) read_stdout();
       if (adjust()) drain_stderr();
       if (failure_ || sender_ != Sender::none) return;
-      // Reading one stream takes in what has come for the other meanwhile: no descriptor announces it again.
+      // Reading one stream also receives data for the other: no descriptor announces it again.
     } while (taken_ == filled_ && libssh2_poll_channel_read(channel_, 0) == 1);
     if (libssh2_channel_eof(channel_) == 1) closed_ = true;
   }
 
-  // Keeps the window as wide as libssh2 would: while it is, no read sends an adjustment. False: no read now.
+  // Keeps the window as wide as libssh2 would: then no read sends an adjustment. Returns false: do not read now.
   bool adjust() {
     if (failure_ || (sender_ != Sender::none && sender_ != Sender::adjust)) return false;
     if (sender_ == Sender::none) {
@@ -149,7 +153,7 @@ class Libssh2Channel : public Channel {
     filled_ = count > 0 ? static_cast<std::size_t>(count) : 0;
   }
 
-  // stdout and stderr share one window: a stderr that nobody reads stops both.
+  // stdout and stderr share one window: an unread stderr stops both.
   void drain_stderr() {
     std::array<char, 16 * 1024> buffer;
     for (std::size_t total = 0; total < k_stderr_turn_bytes_max;) {
@@ -168,7 +172,7 @@ class Libssh2Channel : public Channel {
     while (pending() > 0 && !failure_) {
       const long count =
           libssh2_channel_write(channel_, reinterpret_cast<const char*>(outbound_.data()) + sent_, pending());
-      // Without room in the window no packet was begun; with room one was, and libssh2 has kept its length.
+      // Without room in the window, no packet was begun; with room, one was, and libssh2 has kept its length.
       if (!note(Sender::write, count, libssh2_channel_window_write(channel_) > 0)) break;
       if (count == LIBSSH2_ERROR_EAGAIN || count == 0) {
         window_full_ = true;

@@ -21,7 +21,7 @@ struct Signer {
   const AgentKey& key;
 };
 
-// libssh2's callback: no exception may leave it.
+// This is libssh2's callback: no exception may leave it.
 int sign_with_agent(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* length, const unsigned char* data,
                     std::size_t data_length, void** abstract) {
   const Signer& signer = *static_cast<Signer*>(*abstract);
@@ -127,9 +127,9 @@ class Login {
     return judge(rc);
   }
 
-  // True: we are in. False: this key is not accepted.
+  // Returns true after a login, false if this key is not accepted.
   Result<bool> judge(long rc) {
-    // It tells in one and the same way that a signature was refused and that the connection ended before an answer.
+    // libssh2 reports a refused signature and a connection that ended before an answer in the same way.
     const bool unanswered =
         rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED && session_.last_error().find("Waiting for") != std::string::npos;
     switch (unanswered ? LIBSSH2_ERROR_SOCKET_DISCONNECT : rc) {
@@ -161,24 +161,24 @@ class Login {
   std::optional<Error> wants_more() {
     const std::string wanted = methods();
     if (wanted.empty() || wanted.find("publickey") != std::string::npos) return std::nullopt;
-    const std::string hint = "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)";
+    const std::string hint = "ask its owner to let this user log in with a key alone (AuthenticationMethods publickey)";
     if (!signature_wanted_)
-      return make_error(Code::auth_refused, target_.peer() + " takes no keys, but only: " + wanted, hint);
+      return make_error(Code::auth_refused, target_.peer() + " does not accept keys, only: " + wanted, hint);
     return make_error(Code::auth_refused,
-                      target_.peer() + " accepted our key and wants more, which nobody is there to type: " + wanted,
+                      target_.peer() + " accepted our key but asks for more, which nobody can type here: " + wanted,
                       hint);
   }
 
   Error refusal() {
     if (auto more = wants_more()) return *std::move(more);
     std::string message = target_.peer() + " accepts none of our keys: ";
-    message += offered_.empty() ? "there was none to offer" : "offered " + join(offered_, ", ");
+    message += offered_.empty() ? "there was no key to offer" : "offered " + join(offered_, ", ");
     for (const std::string& key : locked_) message += "; " + key + " is encrypted and no ssh-agent holds it";
     for (const std::string& line : remarks_) message += "; " + line;
     std::string hint = copy_id_command(target_);
     if (!locked_.empty()) hint = "ssh-add " + shell_quote(locked_.front());
     else if (agent_gone_) hint = "eval $(ssh-agent) && ssh-add   # then the command again";
-    // The ssh program may find keys where we do not look; what we know is told when it fails, too.
+    // The ssh program may find keys that we do not look for; our own findings are reported if it fails too.
     const bool none_known = offered_.empty() && locked_.empty() && !agent_gone_;
     const bool ssh_may = ssh_may_ || (none_known && target_.transport == TransportKind::automatic);
     return make_error(ssh_may ? Code::unsupported : Code::auth_refused, message, hint);

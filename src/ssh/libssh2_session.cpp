@@ -17,10 +17,10 @@
 
 namespace gridctl::ssh {
 
-// Memory limits and the first bytes of the server, kept to say what went wrong.
+// Holds memory limits and the first bytes of the server, kept to explain errors.
 struct Session::Hooks {
-  // Stands before each piece of memory that libssh2 asked for. Kept in a list, because libssh2 1.10 forgets some (the
-  // public key at each login with an Ed25519 file): what is left when the session ends is freed by us.
+  // Precedes each piece of memory that libssh2 requests. Kept in a list, because libssh2 1.10 forgets some (the public
+  // key at each login with an Ed25519 file): we free the rest when the session ends.
   struct alignas(std::max_align_t) Block {
     std::size_t size = 0;
     Block *previous = nullptr, *next = nullptr;
@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::size_t k_first_bytes_max = 16 * 1024;  // banner and the server's KEXINIT
 constexpr std::size_t k_noise_max = 8 * 1024;         // lines before the banner that RFC 4253 allows
-// libssh2 1.10 allocates what an `exit-signal` message claims before it checks it (up to 4 GiB). Its queue holds at
-// most one window of 2 MiB, in packets that may be tiny.
+// libssh2 1.10 allocates what an `exit-signal` message claims before checking it (up to 4 GiB). Its queue holds at most
+// one window of 2 MiB, in packets that may be tiny.
 constexpr std::size_t k_allocation_max = 1u << 20;
 constexpr std::size_t k_allocated_max = 64u << 20;
 
@@ -95,7 +95,7 @@ void initialise_library() {
 
 Error not_ssh(const std::string& address, std::string_view said) {
   return make_error(Code::host_unreachable,
-                    address + " is not an SSH server: it says '" + sanitize(trim(said.substr(0, 80)), 80) + "'",
+                    address + " is not an SSH server: it answered '" + sanitize(trim(said.substr(0, 80)), 80) + "'",
                     "check the port");
 }
 
@@ -146,7 +146,7 @@ Result<void> Session::prefer(std::span<const std::string> key_types) {
       {LIBSSH2_METHOD_MAC_SC, "hmac-sha2-256,hmac-sha2-512"}};
   for (const auto& [method, names] : wanted)
     if (libssh2_session_method_pref(session_, method, names.c_str()) != 0)
-      return make_error(Code::unsupported, "libssh2 knows none of " + names);
+      return make_error(Code::unsupported, "libssh2 supports none of " + names);
   return {};
 }
 
@@ -158,11 +158,11 @@ Error Session::handshake_error(long rc, std::span<const std::string> key_types) 
   if (said.find("Not allowed at this time") != std::string::npos)
     return make_error(Code::busy, address_ + " refuses connections from here for a while (PerSourcePenalties)");
   if (rc == LIBSSH2_ERROR_TIMEOUT && said.empty())
-    return make_error(Code::timed_out, address_ + " accepts connections but says nothing: no SSH server, or it hangs");
+    return make_error(Code::timed_out, address_ + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (banner.empty() && !said.empty()) return not_ssh(address_, said);
   if (rc == LIBSSH2_ERROR_TIMEOUT)
-    return make_error(Code::timed_out, address_ + " began to speak SSH but did not finish the key exchange in time");
-  if (banner.empty()) return make_error(Code::busy, address_ + " closed the connection before it said anything");
+    return make_error(Code::timed_out, address_ + " started SSH but did not finish the key exchange in time");
+  if (banner.empty()) return make_error(Code::busy, address_ + " closed the connection without sending anything");
   const auto offer = parse_kex_offer(said);
   if ((rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_KEY_EXCHANGE_FAILURE) && offer && !hooks_->closed)
     return make_error(Code::unsupported,
@@ -174,7 +174,7 @@ Result<void> Session::shake_hands(const Target& target, std::span<const std::str
   TRY(prefer(key_types));
   const BootTime silent_until = std::min(deadline, clock_->boot() + target.connect_timeout);
   TRY_ASSIGN(long rc, drive([this] { return libssh2_session_handshake(session_, fd_.get()); }, silent_until));
-  // A server that speaks may take the whole time; one that is silent only the connect timeout.
+  // A server that has begun to answer may use the complete time; a silent one only the connect timeout.
   if (rc == LIBSSH2_ERROR_TIMEOUT && !banner_of(hooks_->first_bytes).empty()) {
     TRY_ASSIGN(rc, drive([this] { return libssh2_session_handshake(session_, fd_.get()); }, deadline));
   }
@@ -185,7 +185,7 @@ Result<void> Session::shake_hands(const Target& target, std::span<const std::str
 bool Session::lacks(std::span<const std::string> key_types) const {
   const auto offer = parse_kex_offer(hooks_->first_bytes);
   if (!offer || offer->offers_any(key_types)) return false;
-  // A server may show a certificate of the very key that is pinned: only the ssh program can tell.
+  // A server may show a certificate of the very key that is pinned: only the ssh program can check that.
   return std::ranges::none_of(offer->host_keys,
                               [](const std::string& type) { return type.find("-cert-") != std::string::npos; });
 }
@@ -205,10 +205,10 @@ Result<HostKey> Session::host_key() const {
   std::size_t length = 0;
   int kind = 0;
   const char* blob = libssh2_session_hostkey(session_, &length, &kind);
-  if (blob == nullptr) return make_error(Code::protocol_violation, address_ + " showed no host key");
+  if (blob == nullptr) return make_error(Code::protocol_violation, address_ + " sent no host key");
   const std::string_view bytes{blob, length};
   const auto type = FieldReader{bytes}.text();
-  if (!type) return make_error(Code::protocol_violation, address_ + " showed a malformed host key");
+  if (!type) return make_error(Code::protocol_violation, address_ + " sent a malformed host key");
   return HostKey{std::string{*type}, encode_base64(bytes), fingerprint_of(bytes)};
 }
 
@@ -224,8 +224,8 @@ Result<LIBSSH2_CHANNEL*> Session::start(const std::string& command, BootTime dea
   }
   if (rc == 0) return channel;
   if (rc == LIBSSH2_ERROR_TIMEOUT)
-    return make_error(Code::timed_out, address_ + " let us in but did not start the command in time");
-  return make_error(Code::host_unreachable, address_ + " let us in but starts no command: " + last_error());
+    return make_error(Code::timed_out, address_ + " accepted the login but did not start the command in time");
+  return make_error(Code::host_unreachable, address_ + " accepted the login but does not start the command: " + last_error());
 }
 
 std::vector<std::string> libssh2_host_key_types() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One libssh2 session: connection, key exchange, login. libssh2 never blocks here; we wait, with our own deadlines.
+// Represents one libssh2 session: connection, key exchange, login. libssh2 never blocks here; we wait, with our own
+// deadlines.
 #pragma once
 
 #include <libssh2.h>
@@ -18,11 +19,11 @@
 
 namespace gridctl::ssh {
 
-// Code::busy: the server takes no more logins now, try again later. Code::unsupported: libssh2 cannot, `ssh` may.
+// Code::busy: the server accepts no more logins now, try again later. Code::unsupported: libssh2 cannot, `ssh` may.
 class Session {
  public:
   // Connects and exchanges keys; the server's key is one of the wanted types (e.g. those pinned), and not yet trusted.
-  // With unsupported, `lacks_key_types` tells that the server has a key of none of them (it may have been exchanged).
+  // With unsupported, `lacks_key_types` says that the server has no key of these types (it may have been exchanged).
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const Target& target,
                                                              std::span<const std::string> key_types, BootTime deadline,
                                                              os::Clock& clock, bool* lacks_key_types = nullptr);
@@ -36,12 +37,12 @@ class Session {
   [[nodiscard]] LIBSSH2_SESSION* raw() const { return session_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] os::Clock& clock() const { return *clock_; }
-  // A packet of ours is half sent: only the very call that began it may go on (else libssh2 answers BAD_USE).
+  // A packet of ours is half sent: only the call that began it may continue (otherwise libssh2 answers BAD_USE).
   [[nodiscard]] bool sending() const {
     return (libssh2_session_block_directions(session_) & LIBSSH2_SESSION_BLOCK_OUTBOUND) != 0;
   }
   [[nodiscard]] std::string last_error() const;  // of libssh2; sanitised
-  // Repeats a libssh2 call until it is done; its result, or LIBSSH2_ERROR_TIMEOUT at the deadline.
+  // Repeats a libssh2 call until it is done; returns its result, or LIBSSH2_ERROR_TIMEOUT at the deadline.
   template <class Call>
   [[nodiscard]] Result<long> drive(Call call, BootTime deadline) {
     for (;;) {
@@ -51,7 +52,7 @@ class Session {
       if (!ready) return static_cast<long>(LIBSSH2_ERROR_TIMEOUT);
     }
   }
-  // Memory that libssh2 will release, e.g. a signature.
+  // Allocates memory that libssh2 will release, e.g. a signature.
   [[nodiscard]] void* allocate(std::size_t count);
 
   // Callbacks of libssh2; see the .cpp.
@@ -72,7 +73,7 @@ class Session {
   LIBSSH2_SESSION* session_ = nullptr;
 };
 
-// The types asked for when none is pinned.
+// Returns the types requested if none is pinned.
 [[nodiscard]] std::vector<std::string> libssh2_host_key_types();
 
 }  // namespace gridctl::ssh

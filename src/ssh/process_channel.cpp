@@ -40,7 +40,7 @@ Result<std::unique_ptr<ProcessChannel>> ProcessChannel::open(const std::vector<s
   channel->stdout_ = std::move(out.first);
   channel->stderr_ = std::move(err.first);
   for (const os::Fd* fd : {&channel->stdin_, &channel->stdout_, &channel->stderr_}) TRY(os::set_nonblocking(fd->get()));
-  // Our child keeps its pid until we wait for it, so both may only fail because it has ended.
+  // Our child keeps its pid until we wait for it, so both can fail only because it has ended.
   channel->process_ = os::identify(channel->pid_).value_or(os::ProcessId{});
   if (auto pidfd = os::open_pidfd(channel->process_)) channel->pidfd_ = std::move(pidfd).value();
   return channel;
@@ -102,7 +102,7 @@ Result<std::optional<std::size_t>> ProcessChannel::read(std::span<std::byte> int
   return at_end();
 }
 
-// ssh says only by its exit status that the connection broke, and that comes a moment after the end of its output.
+// ssh reports a broken connection only by its exit status, which comes a moment after the end of its output.
 Result<std::optional<std::size_t>> ProcessChannel::at_end() {
   TRY_ASSIGN(const bool ended, has_ended());
   if (!ended && clock_->boot() - *closed_at_ < k_end_wait) return std::optional<std::size_t>{};
@@ -118,7 +118,7 @@ Result<std::optional<std::size_t>> ProcessChannel::write(ByteView bytes) {
   if (moved.blocked) return std::optional<std::size_t>{};
   if (!moved.closed) return std::optional{moved.bytes};
   if (const auto ended = has_ended(); ended && *ended && options_.judge) TRY(options_.judge(*status_, stderr_tail_));
-  return make_error(Code::host_unreachable, "the command on " + options_.peer + " reads no more");
+  return make_error(Code::host_unreachable, "the command on " + options_.peer + " no longer reads");
 }
 
 std::vector<Watched> ProcessChannel::wants(bool output_pending) const {

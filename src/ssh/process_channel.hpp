@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel to a local child process: the `ssh` program, or any command in tests.
+// Implements a channel to a local child process: the `ssh` program, or any command in tests.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ namespace gridctl::ssh {
 
 struct ProcessChannelOptions {
   std::string peer;  // for messages
-  // Called once when the child has closed its output and ended: an error here is what read() returns instead of 0.
+  // Called once when the child has closed its output and ended: read() returns its error instead of 0.
   std::function<Result<void>(const os::ExitStatus&, const std::string& stderr_tail)> judge;
 };
 
 class ProcessChannel : public Channel {
  public:
-  // Spawns argv in a session of its own (no terminal to ask questions on) with pipes.
+  // Spawns argv in its own session (no terminal to ask questions on) with pipes.
   [[nodiscard]] static Result<std::unique_ptr<ProcessChannel>> open(const std::vector<std::string>& argv,
                                                                     ProcessChannelOptions options, os::Clock& clock);
   ~ProcessChannel() override;
@@ -37,7 +37,8 @@ class ProcessChannel : public Channel {
   [[nodiscard]] TransportKind transport() const override { return TransportKind::system; }
   [[nodiscard]] const std::string& peer() const override { return options_.peer; }
 
-  // The next bytes of stderr, up to 16 KiB, instead of into stderr_tail(). Empty: no more is there yet.
+  // Returns the next bytes of stderr, up to 16 KiB, instead of adding them to stderr_tail(). Empty: there are no more
+  // yet.
   [[nodiscard]] std::string take_stderr();
   void put_back_stderr(std::string_view last_taken) { keep_tail(stderr_tail_, last_taken); }  // some of it, its end
   [[nodiscard]] Result<bool> has_ended();

@@ -32,7 +32,7 @@ class SealedChannel final : public Channel {
       done = tls_.handshake();
       TRY(push());
     }
-    if (done && !*done && ended_) return make_error(Code::host_unreachable, "the connection ended before it was sealed");
+    if (done && !*done && ended_) return make_error(Code::host_unreachable, "the connection ended before it was encrypted");
     return done;
   }
 
@@ -84,7 +84,7 @@ class SealedChannel final : public Channel {
     return {};
   }
 
-  // False: nothing has come.
+  // Returns false if nothing has arrived.
   Result<bool> pull() {
     TRY_ASSIGN(const std::optional<std::size_t> got, carrier_->read(piece_));
     if (!got) return false;
@@ -111,7 +111,7 @@ Result<std::unique_ptr<Channel>> seal(std::unique_ptr<Channel> carrier, const Se
     if (done) return std::unique_ptr<Channel>(std::move(sealed));
     std::vector<os::Poll> polls;
     for (const Watched& one : sealed->wants(false)) polls.push_back({one.fd, one.interest, {}});
-    if (clock.boot() >= deadline) return make_error(Code::timed_out, "the other end does not seal the connection");
+    if (clock.boot() >= deadline) return make_error(Code::timed_out, "the other end does not encrypt the connection");
     TRY(os::wait_any(polls, std::min(deadline, clock.boot() + std::chrono::milliseconds{250}), clock));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel whose bytes only its two ends can read, over a channel that leads through somebody else's machine.
+// Encrypts a channel so that only its two ends can read it, over a channel through someone else's machine.
 #pragma once
 
 #include <functional>

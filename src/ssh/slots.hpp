@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// At most 8 logins to one host at once in this process: sshd drops more (MaxStartups 10:30:100).
+// Limits this process to 8 simultaneous logins to one host: sshd drops more (MaxStartups 10:30:100).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace gridctl::ssh {
 
 class LoginSlot {
  public:
-  // Waits for a free one; timed_out at the deadline.
+  // Waits for a free slot; timed_out at the deadline.
   [[nodiscard]] static Result<LoginSlot> acquire(const std::string& address, BootTime deadline, os::Clock& clock);
   LoginSlot(LoginSlot&& other) noexcept;
   LoginSlot& operator=(LoginSlot&&) = delete;

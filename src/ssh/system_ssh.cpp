@@ -16,8 +16,8 @@
 namespace gridctl::ssh {
 namespace {
 
-// ssh's line at LogLevel VERBOSE once it is in. A server's banner could print it too: then connect() merely returns
-// early, and the first read fails.
+// ssh prints this line at LogLevel VERBOSE once it has logged in. A server's banner could print it too: then connect()
+// merely returns early, and the first read fails.
 constexpr std::string_view k_logged_in = "Authenticated to ";
 constexpr int k_lost = 255;  // ssh's exit status when the connection failed or broke
 constexpr std::size_t k_banner_max = 64 * 1024;  // bytes of stderr before the login
@@ -44,7 +44,7 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
   const auto whole_seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
   std::vector<std::string> argv = {"ssh", "-T", "-x", "-a"};
   if (!target.config.empty()) argv.insert(argv.end(), {"-F", target.config.native()});
-  // The user's configuration holds for everything but what decides whom we trust and what would disturb the stream.
+  // The user's configuration applies to everything except what decides whom we trust and what would disturb the stream.
   for (const std::string& option : {std::string{"BatchMode=yes"},
                                     "StrictHostKeyChecking=" + std::string{checking},
                                     "UserKnownHostsFile=" + option_path(known_hosts),
@@ -68,7 +68,8 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
                                     std::string{"ServerAliveInterval=15"},
                                     std::string{"ServerAliveCountMax=3"}})
     argv.insert(argv.end(), {"-o", option});
-  // A command of the user's may name keys for any host: ours are pinned. Before 8.5 there was no such option.
+  // A command in the user's configuration may supply keys for any host, but ours are pinned. Before 8.5, there was no
+  // such option.
   if (knows_host_key_commands(version_in_use())) argv.insert(argv.end(), {"-o", "KnownHostsCommand=none"});
   for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
   argv.insert(argv.end(), {"-o", "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"}
@@ -81,7 +82,7 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
 
 bool has(std::string_view words, std::string_view part) { return words.find(part) != std::string_view::npos; }
 
-// ssh's last words without our own noise, fit for one line.
+// Returns ssh's last words without our own noise, suitable for one line.
 std::string quote(std::string_view words) {
   std::vector<std::string> lines;
   for (const std::string& line : split_lines(sanitize_lines(words, 300))) {
@@ -94,7 +95,7 @@ std::string quote(std::string_view words) {
   return join(lines, "; ");
 }
 
-// The word after the last `before`, e.g. a fingerprint.
+// Returns the word after the last `before`, e.g. a fingerprint.
 std::string word_after(std::string_view words, std::string_view before) {
   const std::size_t at = words.rfind(before);
   if (at == std::string_view::npos) return {};
@@ -127,7 +128,7 @@ bool knows_host_key_commands(const std::string& version) {
 }
 
 Error missing_program() {
-  return make_error(Code::host_unreachable, "the ssh program is needed, and there is none on this machine",
+  return make_error(Code::host_unreachable, "the ssh program is needed, but it is not installed on this machine",
                     "apt-get install openssh-client");
 }
 
@@ -135,14 +136,14 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   const std::string said = quote(words), at = target.address();
   const std::string via = target.proxied ? " (through " + (target.jump.empty() ? "a proxy" : target.jump) + ")" : "";
   if (has(words, "Host key verification failed") || has(words, "HOST IDENTIFICATION HAS CHANGED")) {
-    // The user's own known_hosts speaks for jump hosts: the key in question need not be the target's.
+    // The user's own known_hosts applies to jump hosts: the key in question need not be the target's.
     if (target.proxied && !has(words, target.pin_name()))
       return make_error(Code::host_key_mismatch,
                         "the jump host on the way to " + at + " is not trusted by your ssh: " + said,
                         "ssh " + (target.jump.empty() ? target.alias : target.jump));
     return mismatch_error(target, pins, shown_key(words));
   }
-  // The way to a jump host has ended before the target could say a word: whatever is wrong is wrong there.
+  // The connection to a jump host ended before the target could answer: the fault is at the jump host.
   if (target.proxied && has(words, "UNKNOWN port 65535")) {
     const std::string jump = target.jump.empty() ? "the jump host" : "the jump host " + target.jump;
     if (has(words, "stdio forwarding failed") || has(words, "open failed"))
@@ -156,11 +157,11 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
     if (has(words, "with partial success"))
       return make_error(Code::auth_refused,
-                        target.peer() + " accepted our key and wants more, which nobody is there to type: " + said,
-                        "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)");
+                        target.peer() + " accepted our key but asks for more, which nobody can type here: " + said,
+                        "ask its owner to let this user log in with a key alone (AuthenticationMethods publickey)");
     if (has(words, "device not found") || has(words, "-SK "))
       return make_error(Code::auth_refused,
-                        target.peer() + " wants a security key that is not there or was not touched: " + said,
+                        target.peer() + " asks for a security key that is missing or was not touched: " + said,
                         "plug it in, or log in with another key: -i KEY");
     std::string keys;
     for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
@@ -175,14 +176,14 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
     return make_error(Code::host_unreachable,
                       "cannot connect to " + at + via + ": connection refused (nothing listens on this port)");
   if (has(words, "timed out during banner exchange"))
-    return make_error(Code::timed_out, at + " accepts connections but says nothing: no SSH server, or it hangs");
+    return make_error(Code::timed_out, at + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (has(words, "timed out"))
     return make_error(Code::timed_out, "cannot connect to " + at + via + ": no answer in time");
   if (has(words, "banner line contains invalid characters") || has(words, "banner line 0: ") ||
       has(words, "client sent invalid protocol identifier") || has(words, "Bad remote protocol version"))
     return make_error(Code::host_unreachable, at + " is not an SSH server: " + said, "check the port");
   if (has(words, "kex_exchange_identification") || has(words, "banner exchange"))
-    return make_error(Code::busy, at + " closed the connection before it said anything: " + said);
+    return make_error(Code::busy, at + " closed the connection without sending anything: " + said);
   if (has(words, "Unable to negotiate"))
     return make_error(Code::unsupported, at + " and ssh have no algorithm in common: " + said);
   if (has(words, "Bad configuration option") || has(words, "terminating, ") || has(words, "Can't open user config"))
@@ -194,7 +195,7 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
 Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<const HostKey> pins,
                                                 const std::string& command, BootTime deadline, os::Clock& clock) {
   if (!os::find_program("ssh")) return missing_program();
-  // ssh would say "unknown key" for no pins at all too, but only after it has fallen back to other files.
+  // ssh would say "unknown key" without pins too, but only after it has fallen back to other files.
   const os::Path known_hosts = target.known_hosts.empty() ? os::Path{"/dev/null"} : target.known_hosts;
   const BootTime silent_until = std::min(deadline, clock.boot() + target.connect_timeout);
   std::vector<std::string> argv = base_argv(target, known_hosts, "yes", silent_until - clock.boot());
@@ -216,7 +217,7 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
         if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
         return std::unique_ptr<Channel>{std::move(channel)};
       }
-      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " floods its banner");
+      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " sends too long a banner");
     }
     if (ended) return classify_ssh_error(target, pins, words);
     std::vector<os::Poll> polls;
@@ -233,7 +234,7 @@ Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime dea
   const Duration left = deadline - clock.boot();
   const os::Path file = os::temporary_directory() / ("gridctl-scan-" + os::random_id(16));
   std::vector<std::string> argv = base_argv(target, file, "accept-new", std::min(left, target.connect_timeout));
-  // No login: the key is written down before it, which is all we want.
+  // No login is made: the key is recorded before it, which is all we need.
   argv.insert(argv.end(), {"-o", "PreferredAuthentications=none", "--", target.alias, "true"});
   os::RunOptions options;
   options.timeout = std::max<Duration>(left, std::chrono::milliseconds{1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second transport: the user's own `ssh` program, with the user's configuration and our pins.
+// Implements the second transport: the user's own `ssh` program, with the user's configuration and our pins.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,21 @@
 
 namespace gridctl::ssh {
 
-// As connect(), without retries; Code::busy: the server takes no more logins now.
+// Works like connect(), without retries; Code::busy: the server accepts no more logins now.
 [[nodiscard]] Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<const HostKey> pins,
                                                               const std::string& command, BootTime deadline,
                                                               os::Clock& clock);
 
-// The key the host shows to ssh; reaches hosts behind jump hosts, and RSA keys.
+// Returns the key that the host shows to ssh; reaches hosts behind jump hosts, and RSA keys.
 [[nodiscard]] Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock);
 
 [[nodiscard]] Error missing_program();
 
-// Classifies ssh's words, when it ended before it logged in.
+// Classifies ssh's words if it ended before it logged in.
 [[nodiscard]] Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words);
 
-// Whether the ssh of this version ("OpenSSH_9.2p1 Debian-2, …") has KnownHostsCommand; one that tells none is new.
+// Returns whether the ssh of this version ("OpenSSH_9.2p1 Debian-2, …") has KnownHostsCommand; an unknown version
+// counts as new.
 [[nodiscard]] bool knows_host_key_commands(const std::string& version);
 
 }  // namespace gridctl::ssh

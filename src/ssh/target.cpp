@@ -25,7 +25,7 @@ bool all_in(std::string_view text, std::string_view extra) {
 }
 
 Error bad_address(std::string_view text, const std::string& why) {
-  return make_error(Code::usage, "'" + sanitize(text, 200) + "' is no address: " + why,
+  return make_error(Code::usage, "'" + sanitize(text, 200) + "' is not an address: " + why,
                     "[ssh://]user@host[:port], or a name from your ssh configuration");
 }
 
@@ -53,7 +53,7 @@ TokenValues token_values(const Target& target) {
   return values;
 }
 
-// Lines "key value" of `ssh -G`; keys may repeat.
+// Parses lines "key value" of `ssh -G`; keys may repeat.
 std::multimap<std::string, std::string> parse_config(std::string_view text) {
   std::multimap<std::string, std::string> values;
   for (const std::string& line : split_lines(text)) {
@@ -65,7 +65,7 @@ std::multimap<std::string, std::string> parse_config(std::string_view text) {
 
 using Config = std::multimap<std::string, std::string>;
 
-// nullopt where there is no ssh program, or it hangs.
+// Returns nullopt if there is no ssh program, or it hangs.
 Result<std::optional<Config>> ask_ssh(const Address& address, const Overrides& overrides) {
   if (!os::find_program("ssh")) return std::optional<Config>{};
   std::vector<std::string> argv = {"ssh", "-G"};
@@ -136,7 +136,7 @@ std::string Target::peer() const { return (user.empty() ? "" : user + "@") + add
 
 std::string Target::pin_name() const {
   std::string name = port == 22 ? host : "[" + host + "]:" + std::to_string(port);
-  // One private address behind two jump hosts is two hosts.
+  // One private address behind two jump hosts means two hosts.
   if (!jump.empty() || proxied) name += "@" + (jump.empty() ? alias : jump);
   for (char& c : name)
     if (!all_in({&c, 1}, "@:.[]_-%")) c = '_';
@@ -175,13 +175,13 @@ Result<Address> parse_address(std::string_view text) {
   }
   if (!port.empty()) {
     address.port = parse_port(port.substr(1));
-    if (!address.port) return bad_address(text, "the port is no number from 1 to 65535");
+    if (!address.port) return bad_address(text, "the port is not a number from 1 to 65535");
   }
-  // Both may reach a shell by %h and %r of the user's configuration, or be read as an option.
+  // Both may reach a shell through %h and %r of the user's configuration, or be read as an option.
   if (address.host.empty() || address.host[0] == '-' || address.host.size() > 255 || !all_in(address.host, "._:%-"))
-    return bad_address(text, "a host is letters, digits and ._:%-");
+    return bad_address(text, "a host consists of letters, digits and ._:%-");
   if (address.user.starts_with('-') || address.user.size() > 255 || !all_in(address.user, "._@+-"))
-    return bad_address(text, "a user is letters, digits and ._@+-");
+    return bad_address(text, "a user consists of letters, digits and ._@+-");
   return address;
 }
 
@@ -203,7 +203,7 @@ Result<Target> resolve(std::string_view text, const Overrides& overrides) {
   else apply_defaults(target);
   if (target.user.empty()) target.user = os::environment("USER").value_or("root");
   for (const os::Path& key : overrides.identities)
-    if (!os::exists(key)) return make_error(Code::not_found, "there is no key file " + key.native());
+    if (!os::exists(key)) return make_error(Code::not_found, "no such key file: " + key.native());
   if (!overrides.identities.empty()) {
     target.identities = overrides.identities;
     target.identities_only = true;

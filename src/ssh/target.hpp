@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom to connect to: an address with everything needed to log in, and the host keys that prove it is the same host.
+// Describes whom to connect to: an address with everything needed to log in, and the host keys that prove that it is
+// the same host.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@
 
 namespace gridctl::ssh {
 
-// How bytes travel. libssh2 (Debian 12's 1.10) is light and runs by the thousand, but cannot do RSA keys, FIDO keys,
-// certificates, jump hosts, proxy commands and servers with AEAD ciphers only; the `ssh` program can.
+// Says how bytes travel. libssh2 (Debian 12's 1.10) is light enough for thousands of connections, but cannot do RSA
+// keys, FIDO keys, certificates, jump hosts, proxy commands and servers with AEAD ciphers only; the `ssh` program can.
 enum class TransportKind : std::uint8_t { automatic, libssh2, system };
 [[nodiscard]] std::string_view transport_name(TransportKind kind);  // "auto", "libssh2", "ssh"
 [[nodiscard]] Result<TransportKind> parse_transport(std::string_view name);
@@ -40,7 +41,7 @@ struct Target {
 
   [[nodiscard]] std::string address() const;  // "host:port", "[::1]:22"
   [[nodiscard]] std::string peer() const;     // "user@host:port", for messages
-  // The name under which known_hosts keeps its keys; differs for one address behind different jump hosts.
+  // Returns the name under which known_hosts keeps its keys; it differs for one address behind different jump hosts.
   [[nodiscard]] std::string pin_name() const;
 };
 
@@ -56,20 +57,20 @@ struct Overrides {
   std::optional<Duration> connect_timeout;
 };
 
-// The command that puts a key of the user's onto the host.
+// Returns the command that installs a key of the user's on the host.
 [[nodiscard]] std::string copy_id_command(const Target& target);
 
-// The parts of "[ssh://][user@]host[:port]" or "[user@][::1]:port"; refuses what could be taken for an option or reach
-// a shell through the user's ssh configuration.
+// Holds the parts of "[ssh://][user@]host[:port]" or "[user@][::1]:port"; refuses text that could be taken for an
+// option or reach a shell through the user's ssh configuration.
 struct Address {
   std::string user, host;
   std::optional<std::uint16_t> port;
 };
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
-// Resolves `text` to a target. Asks `ssh -G` for the user's own configuration where there is an ssh program (at most 5
-// s, else plain parsing and the default key files). No connection is made. Code::usage when it is no address, or ssh
-// cannot read its configuration; not_found when a key file given does not exist.
+// Resolves `text` to a target. Asks `ssh -G` for the user's own configuration if there is an ssh program (at most 5 s,
+// otherwise plain parsing and the default key files). Makes no connection. Code::usage if it is not an address, or ssh
+// cannot read its configuration; not_found if a given key file does not exist.
 [[nodiscard]] Result<Target> resolve(std::string_view text, const Overrides& overrides);
 
 struct HostKey {
@@ -79,10 +80,10 @@ struct HostKey {
   bool operator==(const HostKey&) const = default;
 };
 
-// Asks the host for its keys (Ed25519 and ECDSA; RSA only where there is nothing else), best first. Not authenticated:
-// whoever answers gives them. Errors as of connect().
+// Asks the host for its keys (Ed25519 and ECDSA; RSA only if there is nothing else), best first. Not authenticated:
+// anyone who answers supplies them. Errors as in connect().
 [[nodiscard]] Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadline, os::Clock& clock);
-// The keys pinned for this host, Ed25519 first; empty when none.
+// Returns the keys pinned for this host, Ed25519 first; empty if there are none.
 [[nodiscard]] Result<std::vector<HostKey>> pinned(const Target& target);
 // Makes exactly these the pinned keys of the host, durably (none: forgets it). Safe against concurrent processes.
 [[nodiscard]] Result<void> pin(const Target& target, std::span<const HostKey> keys);

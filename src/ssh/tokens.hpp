@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The abbreviations of ssh_config(5) in names of files.
+// Expands the tokens of ssh_config(5) in names of files.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ struct TokenValues {
   std::function<std::optional<std::string>(std::string_view)> variable;  // ${NAME}
 };
 
-// "~/.ssh/%r@%h", "${KEYS}/id" -> a path. nullopt: it holds what only `ssh` itself can work out (%C, ~other), or a
-// variable that is not set.
+// Expands "~/.ssh/%r@%h", "${KEYS}/id" to a path. nullopt: it contains what only `ssh` itself can expand (%C, ~other),
+// or a variable that is not set.
 [[nodiscard]] std::optional<std::string> expand_tokens(std::string_view text, const TokenValues& values);
 
 }  // namespace gridctl::ssh

@@ -8,7 +8,7 @@
 namespace gridctl::ssh {
 
 std::optional<std::string> parse_recognised_key(std::string_view words) {
-  // The last: those of jump hosts come before.
+  // The last match counts: those of jump hosts come before.
   const std::size_t known = words.rfind(" is known and matches the ");
   if (known == std::string_view::npos) return std::nullopt;
   const std::string_view before = words.substr(0, known);

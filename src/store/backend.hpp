@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where copies of packs and checkpoint records are kept: a directory, a folder on a provider, a prefix in an S3 bucket.
+// Stores copies of packs and checkpoint records: in a directory, a folder on a provider, or a prefix in an S3 bucket.
 // Objects have names like "packs/HEX.pack" (relative, '/' between parts of [A-Za-z0-9._-], no part begins with a dot),
-// appear whole or not at all, and never change. Nothing that a remote says is trusted: whoever reads, verifies.
+// appear complete or not at all, and never change. Nothing that a remote says is trusted: every reader verifies.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,14 @@ struct Object {
   bool operator==(const Object&) const = default;
 };
 
-// A request that puts one object: whoever sends it needs no credentials, and the remote takes no other bytes with it.
+// Holds a request that puts one object: its sender needs no credentials, and the remote accepts only these bytes with
+// it.
 struct SignedPut {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Bytes that have moved so far, of one object; false stops (cancelled).
+// Reports the bytes of one object that have moved so far; returning false stops (cancelled).
 using Moved = std::function<bool(std::uint64_t bytes)>;
 
 // Errors: host_unreachable or timed_out when the remote did not answer (after the backend's own retries; try later),
@@ -45,21 +46,22 @@ using Moved = std::function<bool(std::uint64_t bytes)>;
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Every object whose name begins with the prefix, by name; an error when not all could be listed, never a part.
+  // Lists every object whose name begins with the prefix, by name; an error if not all could be listed, never a part.
   [[nodiscard]] virtual Result<std::vector<Object>> list(std::string_view prefix) = 0;
-  // Up to k_object_read_max bytes; fewer only at the object's end. not_found when there is no such object.
+  // Reads up to k_object_read_max bytes; fewer only at the object's end. not_found if there is no such object.
   [[nodiscard]] virtual Result<Bytes> read(std::string_view name, std::uint64_t offset, std::size_t size) = 0;
-  // Whole and durable there when it returns. An object of this name and size is left as it is: names of what is put
-  // this way tell the content. `content` is read in order, and again from the start when something is tried again.
+  // The object is complete and durable there when this returns. An existing object with this name and size stays as it
+  // is: names of objects put this way identify the content. `content` is read in order, and again from the start on a
+  // retry.
   [[nodiscard]] virtual Result<void> put(std::string_view name, std::uint64_t size, const ReadAt& content,
                                          const Moved& moved = {}) = 0;
-  // For small things that two writers must not both write: false, and nothing changed, when the name is taken; it is
-  // decided by the remote, atomically. After an error it may be there or not.
+  // For small objects that two writers must not both write: returns false, and changes nothing, if the name is taken;
+  // the remote decides, atomically. After an error the object may or may not exist.
   [[nodiscard]] virtual Result<bool> put_new(std::string_view name, ByteView content) = 0;
-  // Success also when it is not there.
+  // Succeeds even if the object does not exist.
   [[nodiscard]] virtual Result<void> remove(std::string_view name) = 0;
-  // For somebody else, to be sent within some minutes. `content`: SHA-256 of what is to be put; the remote checks it.
-  // nullopt: such a remote has no signed requests.
+  // Signs a request for another sender to use within some minutes. `content`: SHA-256 of the bytes to put; the remote
+  // checks it. nullopt: this remote has no signed requests.
   [[nodiscard]] virtual Result<std::optional<SignedPut>> sign_put(std::string_view name, const Digest& content) {
     static_cast<void>(name), static_cast<void>(content);
     return std::optional<SignedPut>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers and byte runs of the store's formats. A Reader never reads past its end: it turns bad instead.
+// Reads and writes integers and byte runs of the store's formats. A Reader never reads past its end: it turns bad
+// instead.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace gridctl::store {
 
-// Returns the error for bytes that are not as they should be.
+// Returns the error for damaged bytes.
 [[nodiscard]] inline Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
 
 template <std::unsigned_integral T>

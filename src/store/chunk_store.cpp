@@ -21,7 +21,7 @@ constexpr std::size_t k_key_digits = 2 * sizeof(KeyId);  // of its hexadecimal f
 
 std::string text_of(const KeyId& key) { return to_hex(ByteView{key.bytes}); }
 
-// Settings that begin with an upper-case letter must be understood. Returns what `Key` says, or "".
+// Settings that begin with an upper-case letter must be understood. Returns the value of `Key`, or "".
 Result<std::string> check_format(const os::Path& file, std::string_view text) {
   const auto lines = split_lines(text);
   if (lines.empty() || lines[0] != k_format_line) {
@@ -51,7 +51,7 @@ Result<void> agree_on_key(const os::Path& format, const Cipher* cipher) {
   if (!key.empty()) {
     return make_error(Code::state_unreadable,
                       "it is encrypted with key " + sanitize(key, 40) + ", " +
-                          (ours.empty() ? "which is not here" : "and the key here is " + ours),
+                          (ours.empty() ? "which is missing here" : "and the key here is " + ours),
                       "gridctl key import FILE");
   }
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(format.parent_path() / "write.lock"));
@@ -59,7 +59,7 @@ Result<void> agree_on_key(const os::Path& format, const Cipher* cipher) {
   TRY_ASSIGN(const std::string now, check_format(format, text));
   if (now.empty()) return os::write_file_durably(format, text + std::string(k_key_setting) + ours + "\n");
   if (now == ours) return {};
-  return make_error(Code::state_unreadable, "another key, " + sanitize(now, 40) + ", was set just now",
+  return make_error(Code::state_unreadable, "another key, " + sanitize(now, 40) + ", has just been set",
                     "gridctl key import FILE");
 }
 
@@ -79,7 +79,7 @@ Result<void> prepare(const os::Path& directory, const Cipher* cipher) {
   return os::sync_directory(directory);
 }
 
-// A blob as it will lie in a pack.
+// Holds a blob in its form inside a pack.
 struct Packed {
   PackEntry entry;
   Bytes made;
@@ -209,7 +209,7 @@ Result<void> ChunkStore::put_hashed(const Digest& digest, ByteView content, cons
   if (before != nullptr && state_->options.encode) {
     TRY_ASSIGN(base, state_->base_for(content, *before));
   }
-  // The others need not wait for the work.
+  // The mutex is not held during this work, so that others need not wait.
   Packed packed = pack(content, digest, state_->options, std::move(base));
   const os::MutexLock lock(state_->mutex);
   TRY_ASSIGN(const bool here_now, state_->keep(digest));

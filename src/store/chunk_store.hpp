@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of blobs under their digests, in packs: gridctl-store(5). Several processes may use one directory; within a
-// process an instance may be used by several threads, which encode and write side by side; what one of them cannot
-// write or seal costs all what they have put since the last seal(), so whoever shares an instance asks missing() at its
-// end. Every read is hashed again.
+// Stores blobs under their digests, in packs: gridctl-store(5). Several processes may use one directory. Within a
+// process, several threads may use one instance; they encode and write side by side. A blob that one of them cannot
+// write or seal costs all of them what they have put since the last seal(), so users of a shared instance call
+// missing() at the end. Every read is hashed again.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace gridctl::store {
 
-// Where chunks come from: a store, or files of a directory. Implementations verify what they give.
+// Provides chunks: from a store, or from files of a directory. Implementations verify what they return.
 class ChunkReader {
  public:
   virtual ~ChunkReader() = default;
@@ -36,8 +36,8 @@ struct StoreOptions {
   const os::Clock* clock = nullptr;  // nullptr = the system's
   std::uint64_t pack_bytes_max = k_pack_bytes_max;
   bool encode = true;  // keep blobs compressed where it pays; what is there may be either way
-  // New content is encrypted, and the store is marked as one of this key; content that lay there open stays readable.
-  // Packs are open or encrypted, each as a whole: an older store stays in use, and collections encrypt it.
+  // New content is encrypted, and the store is marked with the id of this key; existing open content stays readable. A
+  // pack is either open or encrypted: an older store stays in use, and collections encrypt it.
   std::shared_ptr<const Cipher> cipher = nullptr;
 };
 
@@ -64,7 +64,7 @@ struct GcReport {
   std::uint64_t bytes_freed = 0, bytes_copied = 0;
 };
 
-// A published pack as a file.
+// Represents a published pack as a file.
 struct PackFile {
   Digest id;
   os::Path path;
@@ -73,32 +73,32 @@ struct PackFile {
 
 class ChunkStore : public ChunkReader {
  public:
-  // Makes the directory when it is missing. state_unreadable when it is another version's or no store, or when it is
-  // encrypted and the cipher is not that of its key.
+  // Creates the directory if it is missing. state_unreadable when it is not a store or has another version, or when it
+  // is encrypted and the cipher does not have its key.
   [[nodiscard]] static Result<ChunkStore> open(const os::Path& directory, const StoreOptions& options = {});
   ChunkStore(ChunkStore&&) noexcept;
   ChunkStore& operator=(ChunkStore&&) noexcept;
   ~ChunkStore() override;  // drops what was not sealed
 
   [[nodiscard]] Result<bool> has(const Digest& digest);
-  // Indices of those that are not here. The others are claimed: no collection removes them for GcPolicy::age_min.
+  // Returns the indices of missing blobs. The others are claimed: no collection removes them for GcPolicy::age_min.
   [[nodiscard]] Result<std::vector<std::uint32_t>> missing(std::span<const Digest> digests);
-  // How long each is, as it was put; nullopt for those that are not here.
+  // Returns the length of each blob as it was put; nullopt for missing ones.
   [[nodiscard]] Result<std::vector<std::optional<std::uint32_t>>> lengths(std::span<const Digest> digests);
-  // not_found when it is not here; checkpoint_damaged, naming pack and offset, when the bytes are not those put.
+  // not_found when the blob is missing; checkpoint_damaged, naming pack and offset, when its bytes have changed.
   [[nodiscard]] Result<Bytes> get(const Digest& digest);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override { return get(digest); }
   // Returns the base that a difference in a pack was made from.
   [[nodiscard]] Result<Bytes> get_base(const BaseId& base);
 
-  // Refuses content that does not hash to the digest (checkpoint_damaged). What is here already costs nothing.
-  // Not durable and not visible to other processes before seal().
-  // `before` is what stood in its place in an earlier checkpoint, if anything: where the two differ little, only the
-  // difference is kept. It need not be here. Only stores with a key keep differences.
+  // Refuses content that does not hash to the digest (checkpoint_damaged). Content that is already here costs nothing.
+  // Not durable and not visible to other processes before seal(). `before`: the chunk at the same place in an earlier
+  // checkpoint, if any; if the two differ little, only the difference is stored. It need not be here. Only stores with
+  // a key keep differences.
   [[nodiscard]] Result<void> put(const Digest& digest, ByteView content, const Digest* before = nullptr);
   // Puts content that the caller has just hashed: it is not hashed again.
   [[nodiscard]] Result<void> put_hashed(const Digest& digest, ByteView content, const Digest* before = nullptr);
-  // Everything put before is durable and visible to all when this returns success. After an error, what was put since
+  // Everything put before is durable and visible to all when this returns success. After an error, everything put since
   // the last success is gone and must be put again.
   [[nodiscard]] Result<void> seal();
 
@@ -106,18 +106,18 @@ class ChunkStore : public ChunkReader {
   // roots; a caller that could not list them all must not call. busy when another process collects.
   [[nodiscard]] Result<GcReport> collect(const std::unordered_set<Digest>& live, const GcPolicy& policy = {});
 
-  // Repair, by copying out: what is sound in the reported packs is written into new ones, then the packs are moved to
-  // `damaged/`. The damaged blobs are missing from then on, so that the next transfer brings them again. Returns the
+  // Repairs by copying: intact blobs of the reported packs are written into new packs, then the old packs are moved to
+  // `damaged/`. The damaged blobs are missing from then on, so that the next transfer fetches them again. Returns the
   // number of packs set aside.
   [[nodiscard]] Result<std::uint64_t> set_aside(const VerifyReport& report);
-  // The published packs, each once and by id, that hold these blobs and what differences among them were made from.
-  // They are claimed, and encrypted when the store has a key: what lies open is copied into new ones first. not_found
-  // names a blob that is missing.
+  // Returns the published packs, each once and by id, that hold these blobs and the bases of differences among them.
+  // They are claimed; if the store has a key, open content is copied into encrypted packs first. not_found names a
+  // missing blob.
   [[nodiscard]] Result<std::vector<PackFile>> packs_of(std::span<const Digest> digests);
-  // Reads all of one pack. not_found when there is no such pack.
+  // Reads one pack completely. not_found if there is no such pack.
   [[nodiscard]] Result<VerifyReport> verify_pack(const Digest& id);
   [[nodiscard]] Result<StoreStats> stats();
-  // The id of the key that the store in this directory is encrypted with; zero when it is not, or not there.
+  // Returns the id of the key that encrypts the store in this directory; zero if there is no key or no store.
   [[nodiscard]] static Result<KeyId> key_of(const os::Path& directory);
   [[nodiscard]] const os::Path& directory() const;
   [[nodiscard]] const Cipher* cipher() const;  // nullptr without a key

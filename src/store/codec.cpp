@@ -48,7 +48,7 @@ ZSTD_DCtx* decompressor() {
   return context.get();
 }
 
-// Bytes written, or nullopt when it does not fit.
+// Returns the bytes written, or nullopt if they do not fit.
 std::optional<std::size_t> compress(ByteView plain, std::span<std::byte> out, Effort effort) {
   const std::size_t size = ZSTD_compress2(compressor(effort), out.data(), out.size(), plain.data(), plain.size());
   if (ZSTD_isError(size) != 0) return std::nullopt;
@@ -64,7 +64,7 @@ Bytes sample_of(ByteView plain) {
   return sample;
 }
 
-// Bytes that an order-0 entropy coder would need.
+// Returns the bytes that an order-0 entropy coder would need.
 double entropy_bytes(ByteView bytes) {
   std::array<std::uint32_t, 256> counts{};
   for (const std::byte byte : bytes) ++counts[static_cast<std::size_t>(byte)];
@@ -75,7 +75,7 @@ double entropy_bytes(ByteView bytes) {
   return bits / 8;
 }
 
-// How to keep one run of bytes: by predicted size, from a sample of it.
+// Says how to keep one run of bytes: by predicted size, from a sample of it.
 struct Choice {
   bool pays = false;
   Effort effort = Effort::entropy;
@@ -90,7 +90,7 @@ Choice choose(ByteView sample) {
   return {std::min(entropy, matches) <= size * (1 - k_gain_min), search ? Effort::matches : Effort::entropy};
 }
 
-// The gain that planes of the best element width promise.
+// Predicts the gain from planes with the best element width.
 struct Guess {
   std::size_t width = 1;  // bytes of one element; 1 when planes would not help
   double bytes = 0;       // of the sample, by entropy
@@ -108,14 +108,14 @@ Guess guess(ByteView sample) {
     double size = 0;
     for (std::size_t plane = 0; plane < candidate; ++plane)
       size += entropy_bytes(ByteView(planes).subspan(plane * count, count));
-    // A wider element must earn its extra planes.
+    // A wider element must pay for its extra planes.
     if (size < limit && size < best.bytes - (best.width > 1 ? size_of_sample * k_planes_gain_min / 2 : 0))
       best = {candidate, size};
   }
   return best;
 }
 
-// A plane: method (1 byte: 0 raw, 1 zstd), length (4), bytes. Raw when that is shorter.
+// Writes a plane: method (1 byte: 0 raw, 1 zstd), length (4), bytes. Raw if that is shorter.
 void put_plane(Bytes& out, ByteView plane) {
   thread_local Bytes compressed;
   const Choice choice = choose(sample_of(plane));
@@ -130,7 +130,7 @@ void put_plane(Bytes& out, ByteView plane) {
   put_bytes(out, kept);
 }
 
-// For the planes of one chunk, which every chunk needs again.
+// Returns space for the planes of one chunk, which every chunk needs again.
 std::span<std::byte> scratch(std::size_t size) {
   thread_local os::LargeBuffer planes;
   return planes.take(size);
@@ -167,7 +167,7 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
   for (std::size_t plane = 0; plane < width; ++plane) {
     const auto method = static_cast<std::uint8_t>(in.number<std::uint8_t>());
     const ByteView bytes = in.bytes(in.number<std::uint32_t>());
-    if (!in.good() || method > 1) return undecodable("a plane is cut off");
+    if (!in.good() || method > 1) return undecodable("a plane is truncated");
     if (method == 0 && bytes.size() != count) return undecodable("a plane has another length than the index says");
     planes[plane] = bytes.data();
     if (method == 0) continue;
@@ -224,7 +224,7 @@ std::optional<Encoded> encode_difference(ByteView plain, Bytes base) {
 Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base) {
   const std::uint16_t width = encoding.parameter;
   if (is_difference(encoding.codec)) {
-    if (base.size() != plain_size) return undecodable("what it differs from has another length");
+    if (base.size() != plain_size) return undecodable("its base has another length");
     encoding.codec = encoding.codec == Codec::difference_zstd ? Codec::zstd : Codec::planes;
     TRY_ASSIGN(Bytes plain, decode(encoding, stored, plain_size));
     xor_into(plain, base);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lossless encodings of a blob as a store keeps it: gridctl-store(5), "CODECS". Pure; keeps one zstd context per
-// thread.
+// Encodes blobs losslessly for a store: gridctl-store(5), "CODECS". Pure; keeps one zstd context per thread.
 //
 // Trained weights look like noise to a byte compressor, but the exponents of neighbouring numbers are alike: with the
-// exponent in a plane of its own, Gaussian bf16 needs 10.55 of 16 bits, fp32 26.55 of 32, whatever its scale
-// (Hershcovitch et al. 2024, "ZipNN", arXiv 2411.05239). The element width is told from samples, not from file formats,
-// so the same code serves every framework's files.
+// exponent in a separate plane, Gaussian bf16 needs 10.55 of 16 bits, fp32 26.55 of 32, whatever its scale
+// (Hershcovitch et al. 2024, "ZipNN", arXiv 2411.05239). Samples determine the element width, not file formats, so the
+// same code serves every framework's files.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,9 @@
 
 namespace gridctl::store {
 
-// The numbers of the format. A difference is the content XORed with another's of the same size, and then zstd or
-// planes. It is made from a whole blob only, never from another difference: a restore reads at most two blobs for one,
-// and garbage collection needs no chains.
+// The numbers are part of the format. A difference is the content XORed with another chunk of the same size, then
+// encoded with zstd or planes. Its base is always a complete blob, never another difference: a restore reads at most
+// two blobs for one, and garbage collection needs no chains.
 enum class Codec : std::uint8_t { raw = 0, zstd = 1, planes = 2, difference_zstd = 3, difference_planes = 4 };
 [[nodiscard]] inline bool is_difference(Codec codec) { return codec >= Codec::difference_zstd; }
 
@@ -33,19 +32,19 @@ struct Encoded {
   Bytes bytes;  // shorter than the plain content
 };
 
-// nullopt when it would save less than k_gain_min: then raw is best.
+// Returns nullopt if encoding would save less than k_gain_min: then raw is best.
 [[nodiscard]] std::optional<Encoded> encode(ByteView plain);
 inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth the time to decode
 
-// Encodes the difference from `base`. nullopt when that would not be smaller than the result of encode() by
-// k_difference_gain_min, judged by samples: each reading of a difference decodes its base too. `base` is used up.
+// Encodes the difference from `base`. Returns nullopt if it would not be smaller than the result of encode() by
+// k_difference_gain_min, judged by samples: each read of a difference also decodes its base. `base` is used up.
 // REQUIRES: equal sizes.
 [[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, Bytes base);
 inline constexpr double k_difference_gain_min = 0.06;
 
-// checkpoint_damaged unless `stored` is a whole encoding of exactly `plain_size` bytes; unsupported for an encoding
-// this gridctl does not know. With a difference, `base` is what it was made from. Allocates `plain_size` bytes and
-// little more, whatever `stored` claims.
+// checkpoint_damaged unless `stored` is a complete encoding of exactly `plain_size` bytes; unsupported for an encoding
+// that this gridctl does not know. For a difference, `base` is its base. Allocates `plain_size` bytes and little more,
+// whatever `stored` claims.
 [[nodiscard]] Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base = {});
 
 }  // namespace gridctl::store

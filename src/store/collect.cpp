@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Garbage collection and verification of a ChunkStore.
+// Implements garbage collection and verification of a ChunkStore.
 #include <fcntl.h>
 
 #include <utility>
@@ -20,7 +20,7 @@ struct Candidate {
   std::uint64_t bytes = 0;
 };
 
-// nullopt when the pack vanished or cannot be parsed: neither is ours to remove.
+// Returns nullopt if the pack vanished or cannot be parsed: neither may be removed here.
 Result<std::optional<PackIndex>> index_of(const os::Path& path, const std::string& name) {
   auto fd = os::open_file(path, O_RDONLY);
   if (!fd && fd.error().code == Code::not_found) return std::optional<PackIndex>();
@@ -32,7 +32,7 @@ Result<std::optional<PackIndex>> index_of(const os::Path& path, const std::strin
   return std::move(index).error();
 }
 
-// Returns the bases of all differences, live or not: each may be referred to at any time.
+// Returns the bases of all differences, live or not: each may be used at any time.
 Result<std::set<BaseId>> bases_in(const os::Path& packs, const std::vector<std::string>& names) {
   std::set<BaseId> bases;
   for (const std::string& name : names) {
@@ -67,7 +67,7 @@ Result<std::uint64_t> sweep_unfinished(const os::Path& directory, WallTime now, 
   return removed;
 }
 
-// Looks at the time again under the lock: a writer that claimed the pack since the plan keeps it.
+// Checks the time again under the lock: a writer that has claimed the pack since the plan keeps it.
 Result<bool> remove_if_unclaimed(const os::Path& path, const Candidate& pack, const os::Path& lock_path) {
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(lock_path));
   TRY_ASSIGN(const auto status, os::status_of(path));
@@ -103,7 +103,8 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
     const PackFate fate = decide(use, state.clock().wall(), policy).fate;
     bool sound = true;
     if (fate == PackFate::rewrite) {
-      // Checked before anything is copied: a damaged pack stays as it is, and is not copied again by each collection.
+      // The pack is checked before anything is copied: a damaged pack stays as it is, and no collection copies it
+      // again.
       TRY_ASSIGN(sound, state.copy_out(name, *index, live, State::OnDamage::check_first));
       if (sound) report.bytes_copied += use.live_bytes;
     }
@@ -178,14 +179,14 @@ Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackInde
   return true;
 }
 
-// Open content in a store that has a key is encrypted on the way.
+// Open content in a store with a key is encrypted during the copy.
 Result<void> ChunkStore::State::append_copy(PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored) {
   if (from.key || !sealing()) return append(entry, stored);
   entry.id = id_of(crypto::sha256(plain));
   return append(entry, options.cipher->seal(entry.id, entry.plain_length, stored));
 }
 
-// Under the key and, for packs from before there was one, without.
+// Computes ids with the key and, for packs older than the key, without it.
 std::unordered_set<Digest> ChunkStore::State::ids_of(const std::unordered_set<Digest>& digests) const {
   std::unordered_set<Digest> ids = digests;
   if (!sealing()) return ids;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_window = 1u << 20;  // bytes compared at a time; a multiple of every width
 
-// A file of a tree, read through its chunks; the last one is kept.
+// Reads a file of a tree through its chunks; keeps the last one.
 class TreeFile {
  public:
   TreeFile(const Entry& entry, ChunkReader& chunks) : entry_(&entry), chunks_(&chunks) {
@@ -50,7 +50,7 @@ class TreeFile {
     return out;
   }
 
-  // The chunk that begins there, if one does.
+  // Returns the chunk that begins there, if any.
   [[nodiscard]] const Chunk* chunk_from(std::uint64_t offset) const {
     if (offset >= entry_->size) return nullptr;
     const std::size_t index = chunk_at(offset);
@@ -110,7 +110,7 @@ const NumberType& type_of(const std::string& name) {
   return found == std::end(k_number_types) ? k_bytes : *found;
 }
 
-// Sums over the numbers of one tensor.
+// Holds sums over the numbers of one tensor.
 struct Sums {
   double before = 0, change = 0;  // squares
   std::uint64_t finite = 0;
@@ -151,7 +151,7 @@ class Comparison {
     return entry == nullptr || entry->kind != EntryKind::file ? nullptr : entry;
   }
 
-  // The tensors of a file, or one without a name: the file itself.
+  // Returns the tensors of a file, or one without a name: the file itself.
   static std::vector<Tensor> tensors(TreeFile& of) {
     const std::uint64_t size = of.entry().size;
     const Result<Bytes> first = of.read(0, 4);
@@ -203,7 +203,7 @@ class Comparison {
     return one != nullptr && other != nullptr && *one == *other ? one : nullptr;
   }
 
-  // That many bytes are the very same chunks.
+  // Returns true if that many bytes come from the same chunks.
   static bool are_same(const TreeFile& a, std::uint64_t in_a, const TreeFile& b, std::uint64_t in_b,
                        std::uint64_t length) {
     for (std::uint64_t done = 0; done < length;) {

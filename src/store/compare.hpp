@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The differences between two trees, down to the tensors of known formats, and their size where the type of the numbers
-// is known. Chunks that both have are not read.
+// Compares two trees, down to the tensors of known formats, and measures the differences if the type of the numbers is
+// known. Chunks that both have are not read.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace gridctl::store {
 
 enum class Change : std::uint8_t { none, changed, resized, added, removed };
 
-// The difference of two tensors of one name in files of one path, or of two whole files where the format lists no
-// tensors.
+// Describes the difference of two tensors with the same name in files with the same path, or of two complete files if
+// the format lists no tensors.
 struct Difference {
   std::string path;          // of the file; foreign
   std::string tensor, type;  // foreign; empty: the whole file, or not told
   Change change = Change::none;
   std::uint64_t bytes_before = 0, bytes_after = 0;
-  // With `changed`: numbers of a known type, else bytes.
+  // Counts numbers of a known type, otherwise bytes; `changed` counts those that differ.
   std::uint64_t count = 0, changed = 0;
-  // Over floating-point numbers that are finite on both sides: root mean squares of the values before and of the
+  // Over floating-point numbers that are finite on both sides: the root mean squares of the earlier values and of the
   // differences, and the largest difference.
   bool measured = false;
   double rms_before = 0, rms_change = 0, largest = 0;
 };
 
-// In the order of the paths and, within a file, of `after` (what was removed comes last). not_found or
-// checkpoint_damaged when a chunk is. Keeps two chunks in memory.
+// Ordered by path and, within a file, as in `after` (removed ones come last). not_found or checkpoint_damaged if a
+// chunk is missing or damaged. Keeps two chunks in memory.
 [[nodiscard]] Result<std::vector<Difference>> compare(const Tree& before, const Tree& after, ChunkReader& chunks);
 
 }  // namespace gridctl::store

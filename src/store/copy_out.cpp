@@ -24,8 +24,8 @@ Result<void> remove_content(const os::Path& directory) {
   return {};
 }
 
-// The folder in which a copy is made. Others may write where it lies: a name that one of them has taken, as a directory
-// or as a link, is left to him.
+// Returns the folder in which a copy is made. Other users may write to its parent: a name that one of them has taken,
+// as a directory or as a link, is skipped.
 Result<os::Path> make_beside(const os::Path& target) {
   constexpr int k_names_tried = 8;
   if (target.has_parent_path()) TRY(os::make_directories(target.parent_path()));
@@ -40,7 +40,7 @@ Result<os::Path> make_beside(const os::Path& target) {
     }
     beside = usual.native() + "." + os::random_id(8);
   }
-  return make_error(Code::exists, "others take every name beside '" + target.native() + "'");
+  return make_error(Code::exists, "other processes use every name beside '" + target.native() + "'");
 }
 
 Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target,
@@ -60,7 +60,7 @@ Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& ta
   return made;
 }
 
-// In a folder such as /tmp, somebody else may have made the directory that is named, to own what is copied there.
+// In a folder such as /tmp, another user may have created the named directory in order to own the copy.
 Result<void> check_owner(const os::Path& directory) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
   TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd.get()));
@@ -71,7 +71,7 @@ Result<void> check_owner(const os::Path& directory) {
   return make_error(Code::exists, "directory '" + directory.native() + "' belongs to another user");
 }
 
-// The mark is made before all else and goes last, so that what lies beside it is a copy's.
+// The mark is created first and removed last, so that files beside it are known to belong to a copy.
 Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
                            MaterialiseOptions options) {
   TRY(check_owner(directory));

@@ -37,7 +37,7 @@ bool are_there(const RemoteListing& there, const std::vector<NeededPack>& packs)
   });
 }
 
-// A file that is missing here is damage of the checkpoint.
+// A missing file here counts as damage of the checkpoint.
 Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) {
   const auto look = [&]() -> Result<std::vector<PackFile>> {
     TRY_ASSIGN(const Bytes manifest, store.get(root));
@@ -49,7 +49,7 @@ Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) 
   return files;
 }
 
-// One that fits is kept; another one of this name goes.
+// Keeps a copy that matches; removes another object with this name.
 Result<bool> has_copy(const RemoteLink& remote, RemoteListing& there, const CopyRecord& wanted) {
   const RecordName name{wanted.job, wanted.seq};
   if (!std::ranges::binary_search(there.records, name)) return false;
@@ -61,7 +61,7 @@ Result<bool> has_copy(const RemoteLink& remote, RemoteListing& there, const Copy
   return false;
 }
 
-// False when it is damaged here; then its sound blobs are in another pack now, and the others missing.
+// Returns false if the pack is damaged here; then its intact blobs are in another pack, and the others are missing.
 Result<bool> send_pack(ChunkStore& store, const RemoteLink& link, RemoteListing& there, const PackFile& file,
                        const Moved& moved) {
   Backend& remote = *link.backend;
@@ -80,7 +80,7 @@ Result<bool> send_pack(ChunkStore& store, const RemoteLink& link, RemoteListing&
   return true;
 }
 
-// False as of send_pack.
+// Returns false for the same reason as send_pack.
 Result<bool> send_packs(ChunkStore& store, const RemoteLink& remote, RemoteListing& there,
                         const std::vector<PackFile>& files, const CopyProgress& progress, CopyStats& stats) {
   std::uint64_t total = 0, done = 0;
@@ -132,7 +132,7 @@ Result<CopyStats> copy_checkpoint(ChunkStore& store, const RemoteLink& remote, R
     TRY_ASSIGN(const bool sent, send_packs(store, remote, there, files, progress, stats));
     if (sent) break;
     if (round == k_rounds_max)
-      return make_error(Code::checkpoint_damaged, "not copied, for its packs here keep turning out to be damaged");
+      return make_error(Code::checkpoint_damaged, "not copied, because its packs here keep turning out to be damaged");
   }
   TRY(write_record(remote, there, checkpoint));
   return stats;
@@ -164,13 +164,13 @@ Result<RemotePruned> prune_remote(const RemoteLink& remote) {
 
 namespace {
 
-// Opens the copy when something turns out to be needed of it.
+// Opens the copy when something from it turns out to be needed.
 class Healer {
  public:
   Healer(ChunkStore& store, const RemoteLink& remote, const RecordName& name, const Digest& root)
       : store_(store), remote_(remote), name_(name), root_(root) {}
 
-  // The blob, from here or else from there.
+  // Returns the blob, from here or otherwise from the remote.
   Result<Bytes> bring(const Digest& digest) {
     Result<Bytes> here = store_.get(digest);
     if (here || !is_damage(here.error().code)) return here;
@@ -189,7 +189,7 @@ class Healer {
     TRY_ASSIGN(const CopyRecord record, read_record(*remote_.backend, name_, *remote_.key));
     if (record.root != root_)
       return make_error(Code::checkpoint_damaged,
-                        "the copy of " + checkpoint_name(name_.job, name_.seq) + " is of another checkpoint");
+                        "the copy of " + checkpoint_name(name_.job, name_.seq) + " belongs to another checkpoint");
     TRY_ASSIGN(RemoteSource source, RemoteSource::open(*remote_.backend, *remote_.key, record.packs));
     source_ = std::make_unique<RemoteSource>(std::move(source));
     return {};
@@ -230,7 +230,7 @@ Result<void> find_records(const RemoteListing& there, const RemoteLink& remote, 
   return {};
 }
 
-// The packs of all records that can be read; those that are not there, or of another size, are found out.
+// Lists the packs of all readable records, and finds those that are missing or have another size.
 std::vector<NeededPack> find_packs(const RemoteListing& there, RemoteCheck& check) {
   std::set<NeededPack> wanted;
   for (const auto& [name, record] : check.sound) wanted.insert(record.packs.begin(), record.packs.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints from a store to a remote and back: packs first, then the record. One of these at a time for each remote and
-// state directory; other state directories keep out of it by its mark.
+// Copies checkpoints from a store to a remote and back: packs first, then the record. Runs once at a time for each
+// remote and state directory; the remote's mark keeps other state directories out.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,10 @@ struct CopyStats {
   std::uint64_t bytes_elsewhere = 0;             // of these, what somebody else sent
   bool operator==(const CopyStats&) const = default;
 };
-// Bytes of packs of this checkpoint that are there, and of all; false stops (cancelled).
+// Reports the bytes of this checkpoint's packs that are there, and of all; returning false stops (cancelled).
 using CopyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// Has somebody else put a pack there, who need not be believed: the remote is asked. Packs that it leaves are sent from
-// here.
+// Lets another party put a pack there. It is not trusted: the remote is asked. Packs that it leaves are sent from here.
 using PutElsewhere = std::function<void(const PackFile& pack)>;
 
 struct RemoteLink {
@@ -33,21 +32,21 @@ struct RemoteLink {
   PutElsewhere elsewhere = {};
 };
 
-// Each pack is read and verified here before it is sent; a damaged one is set aside, which other checkpoints survive.
-// When it returns, the remote has acknowledged all packs and the record. `there` is what a complete listing told, and is
-// kept up to date. checkpoint_damaged when it is not whole here; then no record is written.
+// Each pack is read and verified here before it is sent; a damaged one is set aside, which does not harm other
+// checkpoints. When this returns, the remote has acknowledged all packs and the record. `there` is a complete listing,
+// and is kept up to date. checkpoint_damaged if the checkpoint is incomplete here; then no record is written.
 [[nodiscard]] Result<CopyStats> copy_checkpoint(ChunkStore& store, const RemoteLink& remote, RemoteListing& there,
                                                 CopyRecord checkpoint, const CopyProgress& progress = {});
-// The record goes; packs stay until prune_remote.
+// Removes the record; packs stay until prune_remote.
 [[nodiscard]] Result<void> forget_copy(Backend& remote, RemoteListing& there, const RecordName& name);
 
 struct RemotePruned {
   std::uint64_t packs_removed = 0, bytes_freed = 0;
 };
-// Removes packs that no record there needs. Every record must be readable, or nothing is removed.
+// Removes packs that no record at the remote needs. Every record must be readable, or nothing is removed.
 [[nodiscard]] Result<RemotePruned> prune_remote(const RemoteLink& remote);
 
-// Damaged or missing parts of a checkpoint here are taken from its copy. Every blob of it is read here first.
+// Restores damaged or missing parts of a checkpoint here from its copy. Every blob of it is read here first.
 struct Healed {
   std::uint64_t blobs = 0, bytes = 0;  // brought here
 };
@@ -61,8 +60,8 @@ struct RemoteCheck {
   std::set<Digest> bad_packs;              // there, and not what they should be
   std::map<RecordName, CopyRecord> sound;  // all others
 };
-// Every record is read, every pack they need is looked for, and `share` of them (0 to 1, at least one), drawn by
-// chance, is read and verified.
+// Reads every record, looks for every pack that they need, and reads and verifies a random `share` of them (0 to 1, at
+// least one).
 [[nodiscard]] Result<RemoteCheck> check_remote(const RemoteLink& remote, double share, const CopyProgress& progress = {});
 
 }  // namespace gridctl::store

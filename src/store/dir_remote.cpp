@@ -99,7 +99,7 @@ class DirRemote final : public Backend {
     return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is not a valid object name");
   }
 
-  // Held open while it is used, so that its disk is not unmounted in between.
+  // The root stays open while it is used, so that its disk is not unmounted in between.
   [[nodiscard]] Result<os::Fd> open_root() const {
     auto root = os::open_file(directory_, O_RDONLY | O_DIRECTORY);
     if (!root && root.error().code != Code::not_found) return root;
@@ -110,11 +110,11 @@ class DirRemote final : public Backend {
     }
     return make_error(Code::host_unreachable, "'" + directory_.native() + "' " +
                                                   (root ? "does not hold copies: it has no file '" + mark_ + "'"
-                                                        : std::string("is not there")) +
+                                                        : std::string("does not exist")) +
                                                   "; is its disk mounted?");
   }
 
-  // An error half-way is an error, and what is no object is left out: it is somebody else's.
+  // An error half-way is an error; files that are not objects belong to others and are skipped.
   Result<void> list_in(const os::Path& folder, const std::string& before, std::string_view prefix,
                        std::vector<Object>& objects) const {
     TRY_ASSIGN(const os::Fd fd, os::open_file(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -140,7 +140,7 @@ class DirRemote final : public Backend {
     TRY_ASSIGN(os::Fd file, os::open_beneath(root.get(), name, O_RDONLY | O_NONBLOCK));
     TRY_ASSIGN(const os::FileStatus status, os::status_of(file.get()));
     if (status.kind != os::FileKind::regular)
-      return make_error(Code::protocol_violation, "'" + std::string(name) + "' is no file");
+      return make_error(Code::protocol_violation, "'" + std::string(name) + "' is not a file");
     return file;
   }
 
@@ -182,7 +182,7 @@ class DirRemote final : public Backend {
     for (std::uint64_t done = 0; done < size;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(k_piece, size - done));
       TRY_ASSIGN(const Bytes piece, content(done, wanted));
-      if (piece.size() != wanted) return make_error(Code::io, "what was to be copied became shorter");
+      if (piece.size() != wanted) return make_error(Code::io, "the data to copy became shorter");
       TRY(os::write_all(file.get(), piece));
       os::start_writing_back(file.get(), done, piece.size());
       done += piece.size();
@@ -197,7 +197,7 @@ class DirRemote final : public Backend {
     return why;
   }
 
-  // Each folder made is durable in its parent.
+  // Each created folder is durable in its parent.
   Result<void> make_parents(const os::Fd& root, std::string_view name) const {
     for (std::size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
       const std::string_view folder = name.substr(0, slash);
@@ -208,7 +208,7 @@ class DirRemote final : public Backend {
     return {};
   }
 
-  // A second name, where the file system has hard links; else a rename by one of us at a time.
+  // Adds a second name if the file system has hard links; otherwise renames, one process at a time.
   Result<bool> name_if_free(const os::Path& unfinished, const os::Path& path) const {
     const Result<void> linked = os::link_file(unfinished, path);
     if (linked) return true;

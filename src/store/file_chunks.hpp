@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks as they lie in files whose trees are known, such as snapshots. Several threads may read at once.
+// Reads chunks from files whose trees are known, such as snapshots. Several threads may read at once.
 #pragma once
 
 #include <deque>
@@ -13,8 +13,8 @@ namespace gridctl::store {
 
 class FileChunks : public ChunkReader {
  public:
-  // Adds the chunks of a tree whose files lie below `directory`. Files that are missing or have another size than the
-  // tree says are left out.
+  // Adds the chunks of a tree whose files are below `directory`. Skips files that are missing or have another size than
+  // in the tree.
   void add(os::Fd directory, Tree tree);
   [[nodiscard]] bool has(const Digest& digest) const { return places_.contains(digest); }
   // Returns not_found for an unknown chunk, and checkpoint_damaged when the file no longer holds it.
@@ -38,7 +38,7 @@ class FileChunks : public ChunkReader {
   std::unordered_map<Digest, Place> places_;
 };
 
-// Reads from `first`, and from `second` what `first` does not hold or holds damaged. Both must outlive this.
+// Reads from `first`, and from `second` the chunks that `first` lacks or has damaged. Both must outlive this object.
 class EitherReader : public ChunkReader {
  public:
   EitherReader(ChunkReader& first, ChunkReader& second) : first_(first), second_(second) {}

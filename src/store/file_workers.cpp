@@ -23,7 +23,7 @@ class FileWorkers {
   FileWorkers(std::size_t files, unsigned threads, const OpenFile& open)
       : files_(files), threads_(threads), open_(open) {}
 
-  // One thread's part: until nothing is left to do and nobody could bring more.
+  // Runs one thread's part: until nothing is left to do and no other thread could bring more.
   void serve() {
     os::LargeBuffer buffer;
     const os::MutexLock lock(mutex_);
@@ -90,7 +90,7 @@ class FileWorkers {
     return share(std::move(large));
   }
 
-  // A small file is done here and now, a large one is given back to be shared; null: nothing is left.
+  // Finishes a small file at once; returns a large one to be shared; null: nothing is left.
   static Result<std::unique_ptr<FileWork>> go_on(Result<std::unique_ptr<FileWork>> opened, os::LargeBuffer& buffer) {
     for (;;) {
       TRY_ASSIGN(std::unique_ptr<FileWork> work, std::move(opened));

@@ -27,7 +27,7 @@ os::Path file_of(const os::Path& store, const Cipher& cipher, const Digest& root
   return prints_in(store) / to_hex(cipher.storage_id(root));
 }
 
-// Not the root's own: a file is no blob, and a blob no file.
+// The root's own id is not used: a file is not a blob, and a blob is not a file.
 Digest seal_id(const Cipher& cipher, const Digest& root) {
   return cipher.storage_id(crypto::Sha256().update(as_bytes(k_fingerprints_label)).update(root.bytes).finish());
 }

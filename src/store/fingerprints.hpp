@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a chunk that stands where it stood at the last save is recognised without hashing it: by a keyed hash, several
-// times as fast as SHA-256 (crypto::PolyHash). Whoever knew its key could make a chunk that is taken for another: key
-// and hashes stay in memory, or lie sealed with the store's key. Format: gridctl-store(5).
+// Recognises a chunk that is at the same place as in the last save without SHA-256: by a keyed hash several times as
+// fast (crypto::PolyHash). Anyone who knew its key could make a chunk that is mistaken for another, so key and hashes
+// stay in memory, or are stored sealed with the store's key. Format: gridctl-store(5).
 //
-// Most of a checkpoint is often the one before, and SHA-256 was nine tenths of saving it again. Modification times
-// would be quicker still, but a program that rewrites its file changes them, and one that maps it may not.
+// Most of a checkpoint is often the same as the previous one, and SHA-256 was nine tenths of the time to save it again.
+// Modification times would be quicker still, but a program that rewrites its file changes them, and one that maps it
+// may not.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ namespace gridctl::store {
 
 inline constexpr std::uint32_t k_fingerprint_min = 64u << 10;  // bytes of a chunk; smaller ones are just hashed
 
-// The chunks of one state of a directory, for the scan of its next state. Without effect on processors that have no
+// Holds the chunks of one state of a directory, for the scan of its next state. Has no effect on processors without a
 // quick hash. recognise(), note() and keep() may be called by several threads at once.
 class Fingerprints {
  public:
@@ -30,19 +31,19 @@ class Fingerprints {
   Fingerprints& operator=(Fingerprints&&) noexcept;
   ~Fingerprints();
 
-  // Whether this is the content of `before`; false also when that is not known.
+  // Returns whether this is the content of `before`; false if that is not known.
   [[nodiscard]] bool recognise(const Digest& before, ByteView content);
-  // A chunk that had to be hashed, and what stood in its place before. One that differs from that is likely to differ
-  // next time too, and is not worth it.
+  // Notes a chunk that had to be hashed, and the earlier chunk at its place. A chunk that differs from it is likely to
+  // differ next time too, and is not worth a fingerprint.
   void note(const Digest& digest, ByteView content, const Digest* before);
-  // A file that was taken over unread.
+  // Notes a file that was taken over unread.
   void keep(const Entry& entry);
-  // With success, what was recognised, noted and kept is what is known from now on; else nothing has changed.
+  // After a success, the recognised, noted and kept chunks are the known ones; otherwise nothing changes.
   void end_scan(bool success);
 
-  // With those of the tree of this root, or of nothing when there is no such file, or a damaged one.
+  // Loads the fingerprints of the tree with this root, or none if the file is missing or damaged.
   [[nodiscard]] static Fingerprints load(const os::Path& store, const Cipher& cipher, const Digest& root);
-  // Not durable: what a power cut takes is only hashed again.
+  // Not durable: data lost in a power cut is simply hashed again.
   [[nodiscard]] Result<void> save(const os::Path& store, const Cipher& cipher, const Digest& root) const;
 
  private:

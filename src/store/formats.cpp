@@ -16,7 +16,7 @@ Format guess_format(std::string_view name, std::uint64_t file_size, ByteView fir
   static constexpr std::array<std::string_view, 8> k_names{".pt",  ".pth",         ".ckpt", ".npz",
                                                          ".keras", ".safetensors", ".h5",   ".hdf5"};
   const bool known = std::ranges::any_of(k_names, [&](auto end) { return name.ends_with(end); });
-  // torch.save empties the file first and may take seconds until the first byte.
+  // torch.save empties the file first, and may take seconds until the first byte.
   if (known ? file_size < k_shortest_known : file_size == 0 && name.ends_with(".bin")) return Format::truncated;
   if (name.ends_with(".safetensors")) return Format::safetensors;
   if (name.ends_with(".json") && file_size <= k_json_max) return Format::json;

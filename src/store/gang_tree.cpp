@@ -15,7 +15,7 @@ namespace gridctl::store {
 namespace {
 constexpr Duration k_apart_max = std::chrono::minutes{1};  // between the ends of one save on two hosts, seen from here
 
-// Appended to all along, by every rank under the same name.
+// Matches logs that every rank appends to under the same name.
 bool is_log(std::string_view path) {
   const std::string_view name = base_name(path);
   for (const char* ending : {".log", ".jsonl", ".csv", ".out", ".err"})
@@ -31,7 +31,7 @@ std::string in_folder(std::string_view folder, std::string_view name) {
   return folder.empty() ? std::string(name) : std::string(folder) + "/" + std::string(name);
 }
 
-// "__3_0.distcp" in the pickle of a metadata file, each once.
+// Returns names such as "__3_0.distcp" in the pickle of a metadata file, each once.
 std::set<std::string> shards_named(ByteView metadata) {
   std::set<std::string> names;
   const std::string_view text = as_text(metadata);
@@ -117,7 +117,7 @@ class Merge {
     return {};
   }
 
-  // Files of ranks that lie where the checkpoint before had them: of one save, or of none.
+  // Checks rank files at the same paths as in the previous checkpoint: all of them are from one save, or none is.
   void check_rewritten_files() {
     const std::uint32_t world = world_now();
     for (const auto& [family, given] : base_families_) {
@@ -125,13 +125,14 @@ class Merge {
       if (!anew || anew->empty()) continue;
       for (std::uint32_t rank = 0; rank < world; ++rank)
         if (!anew->contains(rank))
-          merged_.missing.push_back(family.name_of(rank) + " anew, as other ranks have written theirs");
+          merged_.missing.push_back(family.name_of(rank) + " again, because other ranks have written theirs");
       for (const std::uint32_t rank : given)
         if (rank >= world) kept_.erase(family.name_of(rank));
     }
   }
 
-  // The ranks whose files are new; nullopt when one has written another's: then the number says something else.
+  // Returns the ranks whose files are new; nullopt if one rank has written another's file: then the number has another
+  // meaning.
   [[nodiscard]] std::optional<std::set<std::uint32_t>> written_anew(const RankFamily& family,
                                                                     const std::set<std::uint32_t>& given,
                                                                     std::uint32_t world) const {
@@ -158,7 +159,7 @@ class Merge {
     for (const auto& [family, ranks] : rank_families(members_))
       for (std::uint32_t rank = 0; rank < world; ++rank)
         if (!ranks.contains(rank))
-          merged_.missing.push_back(family.name_of(rank) + ", as the other ranks have written one");
+          merged_.missing.push_back(family.name_of(rank) + ", because the other ranks have written one");
   }
 
   std::span<const MemberTree> members_;
@@ -170,7 +171,7 @@ class Merge {
   MergedTree merged_;
 };
 
-// Every step that one member has parts of, with the newest part of it.
+// Maps every step that one member has parts of to the newest part of it.
 using Steps = std::map<std::int64_t, std::size_t>;
 Steps steps_of(const std::vector<MemberTree>& parts, bool told) {
   Steps steps;
@@ -195,7 +196,7 @@ bool has_files(const Tree& tree) {
   return std::ranges::any_of(tree.entries, [](const Entry& entry) { return entry.kind != EntryKind::directory; });
 }
 
-// Saved once, and not again while another member saved twice: settings, which stay as they are.
+// Returns true for a member that saved once, and not again while another saved twice: settings, which stay as they are.
 bool stays(const std::vector<MemberTree>& parts, std::span<const std::vector<MemberTree>> members) {
   if (parts.size() > 1 || !parts.back().saved_at) return false;
   return std::ranges::any_of(members, [&](const std::vector<MemberTree>& others) {
@@ -213,7 +214,7 @@ std::size_t nearest_to(BootTime when, const std::vector<MemberTree>& parts) {
   return best;
 }
 
-// The shortest time between two saves of one member; at most k_apart_max.
+// Returns the shortest time between two saves of one member; at most k_apart_max.
 Duration shortest_gap(std::span<const std::vector<MemberTree>> members) {
   Duration shortest = k_apart_max;
   for (const auto& parts : members)
@@ -223,7 +224,7 @@ Duration shortest_gap(std::span<const std::vector<MemberTree>> members) {
   return shortest;
 }
 
-// Parts that were saved at one time, nearer to each other than to the saves before and after.
+// Chooses parts saved at one time, nearer to each other than to earlier and later saves.
 std::optional<std::vector<std::size_t>> newest_by_time(std::span<const std::vector<MemberTree>> members) {
   std::optional<BootTime> when;  // the newest that all can have
   for (const auto& parts : members)
@@ -239,7 +240,7 @@ std::optional<std::vector<std::size_t>> newest_by_time(std::span<const std::vect
   return positions;
 }
 
-// Chooses among parts of which not all name a step.
+// Chooses among parts if not all of them name a step.
 std::optional<std::vector<std::size_t>> newest_unnamed(std::span<const std::vector<MemberTree>> members) {
   if (members.size() == 1) return std::vector<std::size_t>{members.front().size() - 1};
   const bool some_say = std::ranges::any_of(members, [](const std::vector<MemberTree>& parts) {

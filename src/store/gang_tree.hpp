@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One checkpoint out of the parts that several hosts hold: each has what its own ranks wrote. Pure; the only look into
+// Merges the parts of several hosts into one checkpoint: each has the files of its own ranks. Pure; the only look into
 // files goes through a callback.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace gridctl::store {
 
-// The part of a checkpoint that one host holds.
+// Holds the part of a checkpoint on one host.
 struct MemberTree {
   std::string member;  // for people
   std::uint32_t first_rank = 0, ranks = 1;
@@ -27,19 +27,19 @@ struct MemberTree {
   std::optional<BootTime> saved_at{};  // by one clock for all members
 };
 
-// The step that a tree holds by the names in it: the greatest number of folders and files such as step-300,
+// Returns the step of a tree by the names in it: the greatest number of folders and files such as step-300,
 // global_step5, checkpoint-500, iter_0000100, epoch=3-step=300.ckpt. nullopt: no such names.
 [[nodiscard]] std::optional<std::int64_t> step_named(const Tree& tree);
 
-// Chooses the newest set of one step from the parts that each member has, oldest first: positions, one for each member.
-// The job's own report decides, else names, else the times of saving; without those, the newest of each. A member whose
-// newest part has no file goes with any set. nullopt: no step is complete, or nobody can say which parts belong
+// Chooses the newest set with one step from the parts of each member, oldest first: positions, one for each member. The
+// job's own report decides, otherwise names, otherwise the times of saving; without those, the newest of each. A member
+// whose newest part has no files goes with any set. nullopt: no step is complete, or nothing shows which parts belong
 // together.
 [[nodiscard]] std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vector<MemberTree>> members);
 
-// A path with different content on two members. Each member was given all of the restored directory: files that it
-// holds unchanged yield to another member's version, and are no conflict. The version of rank 0's host is kept; logs
-// and similar files always differ.
+// Names a path with different content on two members. Each member was given all of the restored directory: files that
+// it holds unchanged yield to another member's version, and are not a conflict. The version of rank 0's host is kept;
+// logs and similar files always differ.
 struct TreeConflict {
   std::string path, kept_of, other;
   bool harmless = false;
@@ -56,18 +56,22 @@ struct MergedTree {
 
 using ReadEntry = std::function<Result<Bytes>(const MemberTree&, const Entry&)>;
 
-// Everything that any member holds; what several hold alike is kept once. Whole when
-//   each .metadata of torch's distributed checkpoints finds every file that it names, and no such file lies without one;
-//   of files that each rank writes one of (zero_pp_rank_3_…, rank_3.pt, random_states_3.pkl) no rank's is missing.
-// The error is that of a path which is a file here and a folder there. REQUIRES: members in the order of their ranks.
+// Merges everything that any member holds; content that several share is kept once. The result is complete if
+//   each .metadata of torch's distributed checkpoints finds every file that it names, and no such file exists without
+//   one;
+//   for files that each rank writes (zero_pp_rank_3_…, rank_3.pt, random_states_3.pkl), no rank's file is missing.
+// An error names a path that is a file on one host and a folder on another. REQUIRES: members in the order of their
+// ranks.
 //
-// `base`: the checkpoint that all of them were given whole at the start; nullptr: none, or not known. What a member
-// holds as it was given yields to what another has made of it. Where one rank has written its file anew, all must have;
-// and those of ranks that there are no more, since the gang has become smaller, are left out.
+// `base`: the checkpoint that all of them got completely at the start; nullptr: none, or not known. A file that a
+// member
+// holds unchanged yields to another member's version. If one rank has rewritten its file, all must have; files of ranks
+// that no longer exist, because the gang has become smaller, are left out.
 [[nodiscard]] Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read,
                                                const Tree* base = nullptr);
 
-// A file of the tree whose name says that it is of one of the member's own ranks ("rank_3.pt"), if there is one.
+// Returns a file of the tree whose name says that one of the member's own ranks wrote it ("rank_3.pt"), if there is
+// one.
 [[nodiscard]] std::optional<std::string> file_of_a_rank(const MemberTree& member);
 
 }  // namespace gridctl::store

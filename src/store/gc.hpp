@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision of garbage collection on each pack. Pure: facts in, decisions with reasons out.
+// Decides about each pack in garbage collection. Pure: facts in, decisions with reasons out.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5 keeps in its superblock where the file ends, and writes that when the file is flushed or closed.
+// HDF5 stores in its superblock where the file ends, and writes that when the file is flushed or closed.
 #include <cstring>
 
 #include "store/formats.hpp"
@@ -30,9 +30,9 @@ Result<void> check_hdf5(std::uint64_t file_size, const ReadAt& read) {
   if (head.size() < k_superblock_bytes || !as_text(head).starts_with(k_hdf5_begins))
     return torn_hdf5("HDF5 superblock is missing");
   const unsigned version = byte_at(head, k_hdf5_begins.size());
-  if (version > 3) return torn_hdf5("HDF5 superblock of an unknown version");
+  if (version > 3) return torn_hdf5("HDF5 superblock has an unknown version");
   const std::size_t width_at = version < 2 ? 13 : 9;
-  if (byte_at(head, width_at) != 8) return torn_hdf5("HDF5 addresses of an unknown width");
+  if (byte_at(head, width_at) != 8) return torn_hdf5("HDF5 addresses have an unknown width");
   if (version == 3 && (byte_at(head, k_flags_in_version_3) & k_open_for_writing) != 0)
     return torn_hdf5("HDF5 file is open for writing");
   const std::size_t at = version == 0 ? k_end_in_version_0 : version == 1 ? k_end_in_version_1 : k_end_in_version_2;

@@ -28,7 +28,7 @@ constexpr std::array k_classes{CharacterClass{"alnum", [](int c) { return std::i
                                CharacterClass{"upper", [](int c) { return std::isupper(c); }},
                                CharacterClass{"xdigit", [](int c) { return std::isxdigit(c); }}};
 
-// Trailing spaces do not count unless quoted by a backslash.
+// Trailing spaces do not count unless a backslash quotes them.
 std::string_view without_trailing_spaces(std::string_view line) {
   std::size_t end = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -65,7 +65,7 @@ bool IgnorePattern::parse(std::string_view line, IgnorePattern& into) {
   return true;
 }
 
-// Two or more stars mean more than one only as a whole component of an anchored pattern.
+// Two or more stars have a special meaning only as a complete component of an anchored pattern.
 void IgnorePattern::compile(std::string_view glob) {
   for (std::size_t i = 0; i < glob.size();) {
     const bool component_start = i == 0 || glob[i - 1] == '/';
@@ -147,14 +147,14 @@ std::size_t IgnorePattern::compile_set(std::string_view glob, std::size_t at) {
   return i + 1;
 }
 
-// States that are reached without reading: past a star, past "**/" that stands for no directory.
+// Adds the states reachable without reading: past a star, or past a "**/" that matches no directory.
 void IgnorePattern::close_over(std::vector<bool>& states) const {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (states[i] && (tokens_[i].op == Op::star || tokens_[i].op == Op::directories)) states[i + 1] = true;
   }
 }
 
-// State i: tokens before i have matched. "**/" may be left only where a component begins.
+// State i: tokens before i have matched. "**/" may be left only at the start of a component.
 bool IgnorePattern::glob_matches(std::string_view text) const {
   std::vector<bool> now(tokens_.size() + 1, false), next;
   std::vector<bool> within(tokens_.size() + 1, false), next_within;  // inside a component that "**/" swallows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of .gitignore files as git understands them. Pure: the caller walks and hands over the files' texts.
+// Applies the rules of .gitignore files as git does. Pure: the caller walks and passes the files' texts.
 #pragma once
 
 #include <bitset>
@@ -13,10 +13,10 @@ namespace gridctl::store {
 inline constexpr std::size_t k_ignore_file_max = 1u << 20;  // bytes of one ignore file
 inline constexpr std::size_t k_ignore_pattern_max = 4096;   // bytes; longer lines are not patterns
 
-// One pattern; matching takes time proportional to pattern times text, whatever stars it has.
+// Represents one pattern; matching takes time proportional to pattern times text, whatever stars it has.
 class IgnorePattern {
  public:
-  // False when the line is empty or a comment.
+  // Returns false if the line is empty or a comment.
   [[nodiscard]] static bool parse(std::string_view line, IgnorePattern& into);
   // `relative` is the path below the directory of the ignore file.
   [[nodiscard]] bool matches(std::string_view relative, bool is_directory) const;
@@ -40,10 +40,11 @@ class IgnorePattern {
   bool negated_ = false, directory_only_ = false, anchored_ = false, valid_ = true;
 };
 
-// All rules in force during a walk. Later and deeper rules win; what lies in an ignored directory is not asked about.
+// Holds all rules in force during a walk. Later and deeper rules win; files in an ignored directory are not asked
+// about.
 class IgnoreRules {
  public:
-  // `directory` is where the file lies, relative to the walk's root ("" = root). Call in walk order.
+  // `directory` contains the file, relative to the walk's root ("" = root). Call in walk order.
   void add(std::string_view directory, std::string_view text);
   [[nodiscard]] bool ignored(std::string_view path, bool is_directory) const;
 

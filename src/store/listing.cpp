@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t k_note_max = 1024;  // bytes: a pointer of git-lfs, a sentence
 
-// A few lines of text under the name of an archive: no archive that is being written.
+// A few lines of text under the name of an archive are not an archive being written.
 bool is_note(std::uint64_t size, const ReadAt& read) {
   if (size == 0 || size > k_note_max) return false;
   const Result<Bytes> bytes = read(0, size);

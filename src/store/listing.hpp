@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a checkpoint directory at one moment, as values: the input of the decisions in `whole`.
+// Describes the content of a checkpoint directory at one moment, as values: the input of the decisions in `whole`.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct FileFact {
   bool operator==(const FileFact&) const = default;
 };
 
-// Regular files (and links) of the checkpoint directory at one moment, ascending by path, without the marker.
+// Lists the regular files (and links) of the checkpoint directory at one moment, ascending by path, without the marker.
 struct Listing {
   std::vector<FileFact> files;
   std::optional<FileFact> marker;  // `.commit`
@@ -48,7 +48,7 @@ using Inspect = std::function<Inspection(const FileFact&)>;
 // Reads `size` bytes at `offset` of a listed file; fewer only at its end.
 using ReadListed = std::function<Result<Bytes>(const FileFact&, std::uint64_t offset, std::size_t size)>;
 
-// The files of a listing that make up a checkpoint. A file in none of these sets is taken as it is listed.
+// Selects the files of a listing that make up a checkpoint. A file in none of these sets is taken as listed.
 struct Selection {
   std::set<std::string> growing;        // appended to meanwhile: the listed length is taken
   std::set<std::string> left_out;       // not taken at all

@@ -13,7 +13,7 @@
 namespace gridctl::store {
 
 namespace {
-// 3 of "__3_0.distcp".
+// Returns 3 for "__3_0.distcp".
 std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   if (!name.starts_with("__") || !name.ends_with(k_shard)) return std::nullopt;
   name.remove_prefix(2);
@@ -21,7 +21,7 @@ std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   return name.starts_with('_') ? rank : std::nullopt;
 }
 
-// Where the pieces of one value lie.
+// Records where the pieces of one value are stored.
 struct Pieces {
   std::set<std::vector<std::int64_t>> offsets;
   std::set<std::uint32_t> ranks;
@@ -94,13 +94,13 @@ Result<std::set<std::string>> shards_of_one_rank(ByteView metadata, std::uint32_
   TRY_ASSIGN(const Pickle pickle, Pickle::parse(metadata));
   const auto unknown = [](const char* what) { return make_error(Code::unsupported, std::string("metadata with ") + what); };
   const PickleValue* stored = pickle.root().is("Metadata") ? pickle.root().field("storage_data") : nullptr;
-  if (stored == nullptr || stored->kind != PickleValue::Kind::dictionary) return unknown("no list of what lies where");
+  if (stored == nullptr || stored->kind != PickleValue::Kind::dictionary) return unknown("no list of what is stored where");
   std::map<std::string_view, Pieces> values;
   for (std::size_t i = 0; i + 1 < stored->items.size(); i += 2) {
     const PickleValue *name = stored->items[i]->field("fqn"), *file = stored->items[i + 1]->field("relative_path");
-    if (name == nullptr || file == nullptr) return unknown("a value that lies nowhere");
+    if (name == nullptr || file == nullptr) return unknown("a value without a location");
     const auto rank = rank_of_shard(file->text);
-    if (!rank || *rank >= world) return unknown("shards that are named in another way");
+    if (!rank || *rank >= world) return unknown("shards with unknown names");
     Pieces& pieces = values[name->text];
     const auto offset = offset_of(stored->items[i]->field("offset"));
     pieces.is_tensor = pieces.is_tensor && offset.has_value();

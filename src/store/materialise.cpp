@@ -21,7 +21,7 @@ constexpr std::size_t k_hole_min = 64 * 1024;    // bytes; shorter runs of zeros
 constexpr std::uint64_t k_room_asked = 256u << 20;  // bytes written before the disk is looked at anew
 constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the disk together, with all else that waits
 
-// One file that is being written.
+// Writes one file.
 class WriteFile : public FileWork {
  public:
   WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, bool shared,
@@ -96,7 +96,7 @@ class Builder {
     for (const Entry& entry : tree.entries) {
       if (entry.kind == EntryKind::symlink) TRY(link(entry));
     }
-    // Deepest first, so that a directory that may not be written is full before it says so.
+    // Goes deepest first, so that a read-only directory is filled before its mode is set.
     for (auto entry = tree.entries.rbegin(); entry != tree.entries.rend(); ++entry) {
       if (entry->kind == EntryKind::directory) TRY(finish_directory(*entry));
     }
@@ -125,7 +125,7 @@ class Builder {
   Result<void> link(const Entry& entry) {
     if (options_.links_stay_inside && !link_stays_inside(entry.path, entry.target)) {
       return make_error(Code::checkpoint_damaged,
-                        "link '" + sanitize(entry.path) + "' may lead out of the directory and is not made");
+                        "link '" + sanitize(entry.path) + "' may lead out of the directory and is not created");
     }
     const std::size_t slash = entry.path.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : entry.path.substr(0, slash);

@@ -40,7 +40,7 @@ std::optional<Newest> parse_line(const std::string& line) {
 
 Error tampered() {
   return make_error(Code::state_unreadable,
-                    "what it says of the newest checkpoints was changed since gridctl wrote it, or is of another key");
+                    "its list of the newest checkpoints was changed after gridctl wrote it, or belongs to another key");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest checkpoint of each job that the holder of the key has seen: lines that travel with a key file, and betray
-// a remote that shows a new machine an older one. gridctl-store(5), "KEY FILES". Pure.
+// Lists the newest checkpoint of each job that the holder of the key has seen. The list travels with a key file, and
+// exposes a remote that shows a new machine an older checkpoint. gridctl-store(5), "KEY FILES". Pure.
 #pragma once
 
 #include <string>
@@ -28,13 +28,13 @@ struct Newest {
 };
 inline constexpr std::string_view k_seen_in_key_file = "-";
 
-// Lines, and one that authenticates them under the key; empty for none. REQUIRES: names are words.
+// Writes the lines, and one that authenticates them with the key; empty for none. REQUIRES: names are words.
 [[nodiscard]] std::string to_text(const std::vector<Newest>& newest, const StoreKey& key);
-// Parses these lines in a text that may hold other lines too. state_unreadable when lines were changed, removed or
+// Parses these lines in a text that may contain other lines too. state_unreadable if lines were changed, removed or
 // added.
 [[nodiscard]] Result<std::vector<Newest>> parse_newest(std::string_view text, const StoreKey& key);
 
-// The highest number of each job; of those with the newest checkpoints, k_newest_max.
+// Keeps the highest number of each job, and at most the k_newest_max with the newest checkpoints.
 [[nodiscard]] std::vector<Newest> merged(std::vector<Newest> one, const std::vector<Newest>& other);
 
 }  // namespace gridctl::store

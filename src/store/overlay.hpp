@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two trees become one. Pure.
+// Merges two trees into one. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 
 namespace gridctl::store {
 
-// All of `above`, and of `below` what does not stand in its way.
+// Takes all of `above`, and of `below` everything that does not conflict with it.
 [[nodiscard]] Result<Tree> overlay(const Tree& below, const Tree& above);
 
 }  // namespace gridctl::store

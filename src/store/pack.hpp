@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a pack around its blobs: header, index, trailer; gridctl-store(5). Pure.
+// Reads and writes the bytes of a pack around its blobs: header, index, trailer; gridctl-store(5). Pure.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::uint64_t k_pack_header_bytes = 16;
 inline constexpr std::uint64_t k_pack_entry_bytes = 64;
 inline constexpr std::uint64_t k_pack_trailer_bytes = 96;
 
-// The first bytes of the storage id of what a difference was made from; zero: it is none.
+// Holds the first bytes of the storage id of a difference's base; zero: not a difference.
 struct BaseId {
   std::array<std::byte, 12> bytes{};
   auto operator<=>(const BaseId&) const = default;
@@ -45,19 +45,20 @@ struct PackIndex {
   std::vector<PackEntry> entries;
 };
 
-// Data that a blob is sealed with besides its content: it cannot stand for another one, or with another length.
+// Returns the data that a blob is sealed with besides its content: the blob cannot stand for another one, or have
+// another length.
 [[nodiscard]] Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length);
 
 // Says which features a reader of such blobs needs.
 [[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key = {});
-// Index and trailer for blobs that lie without gaps behind the header. REQUIRES: 1..k_pack_blobs_max entries.
+// Holds index and trailer for blobs that follow the header without gaps. REQUIRES: 1..k_pack_blobs_max entries.
 struct PackEnd {
   Digest id;
   Bytes bytes;
 };
 [[nodiscard]] PackEnd pack_end(const std::vector<PackEntry>& entries, const KeyId& key = {});
 
-// Reads and checks everything of a pack but its blobs. checkpoint_damaged, or unsupported for a newer version.
+// Reads and checks everything in a pack except its blobs. checkpoint_damaged, or unsupported for a newer version.
 [[nodiscard]] Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read);
 
 [[nodiscard]] std::string pack_name(const Digest& id);  // "HEX.pack"

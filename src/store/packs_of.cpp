@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packs a checkpoint needs, for whoever copies them elsewhere.
+// Finds the packs that a checkpoint needs, for copying them elsewhere.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -38,11 +38,11 @@ Result<std::optional<std::set<std::uint32_t>>> ChunkStore::State::claim_packs_of
     const std::optional<FoundBlob> blob = known(digest);
     if (!blob) return missing_blob(digest, directory);
     if (sealing() && !blob->place.sealed)
-      return make_error(Code::checkpoint_damaged, "chunk " + to_hex(digest) + " lies open here and is damaged");
+      return make_error(Code::checkpoint_damaged, "chunk " + to_hex(digest) + " is in an unsealed pack here and is damaged");
     numbers.insert(blob->place.pack);
     if (!blob->place.base) continue;
     const std::optional<FoundBlob> base = known(blob->place.base);
-    if (!base) return make_error(Code::checkpoint_damaged, "what chunk " + to_hex(digest) + " differs from is missing");
+    if (!base) return make_error(Code::checkpoint_damaged, "the base of chunk " + to_hex(digest) + " is missing");
     numbers.insert(base->place.pack);
   }
   for (const std::uint32_t number : numbers) {

@@ -18,17 +18,17 @@ class Unpickler {
 
   Result<Pickle> run() {
     while (at_ < bytes_.size() && !failed_ && pickle_.root_ == nullptr) {
-      if (pickle_.values_.size() > k_pickle_values_max) return bad("more than this program reads of a pickle");
+      if (pickle_.values_.size() > k_pickle_values_max) return bad("the pickle is too large to read");
       const auto op = static_cast<unsigned char>(bytes_[at_++]);
-      if (!literal(op) && !container(op) && !object(op) && !bookkeeping(op)) return bad("a pickle of a kind not known here");
+      if (!literal(op) && !container(op) && !object(op) && !bookkeeping(op)) return bad("the pickle is of an unknown kind");
     }
-    if (failed_ || pickle_.root_ == nullptr) return bad("no whole pickle");
+    if (failed_ || pickle_.root_ == nullptr) return bad("the pickle is incomplete");
     return std::move(pickle_);
   }
 
  private:
   using Kind = PickleValue::Kind;
-  // The numbers are those of the format (PEP 307, PEP 3154).
+  // The numbers come from the format (PEP 307, PEP 3154).
   enum Op : unsigned char {
     mark = '(', stop = '.', pop = '0', pop_mark = '1', float_8 = 'G', int_4 = 'J', int_1 = 'K', int_2 = 'M', none = 'N',
     reduce = 'R', text_4 = 'X', append = 'a', build = 'b', global = 'c', appends = 'e', get_1 = 'h', get_4 = 'j',
@@ -72,7 +72,7 @@ class Unpickler {
     return value;
   }
   void push_integer(std::int64_t integer) { push(Kind::integer).integer = integer; }
-  // A value in place of the stack's last ones that is made of them, in their order.
+  // Replaces the stack's last values with one value made of them, in their order.
   void gather(Kind kind, std::size_t count) {
     if (stack_.size() < count) return void(fail());
     PickleValue& value = pickle_.values_.emplace_back();
@@ -93,7 +93,7 @@ class Unpickler {
     marks_.pop_back();
     return count;
   }
-  // The stack's last values go into the one before them.
+  // Puts the stack's last values into the one before them.
   void put_into(std::size_t count) {
     if (stack_.size() < count + 1) return void(fail());
     PickleValue& into = *stack_[stack_.size() - count - 1];
@@ -148,7 +148,7 @@ class Unpickler {
     }
   }
 
-  // nullptr when the names have become too long, this one or all together.
+  // Returns nullptr if the names have become too long, this one or all together.
   PickleValue* push_object(const std::string& name) {
     names_ += name.size();
     if (name.size() > k_class_name_max + 1 || names_ > k_names_max) return fail(), nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what Python's pickle has written, as values: nothing is imported, nothing is called. Pure.
+// Reads the output of Python's pickle as values: nothing is imported, nothing is called. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,18 @@ struct PickleValue {
   Kind kind = Kind::none;
   std::int64_t integer = 0;  // true is 1
   std::string text;          // also bytes; of objects "module.Class"
-  // The items of lists, tuples and sets; key, value, key, value… of dictionaries; the arguments from which an object
-  // was made.
+  // Items of lists, tuples and sets; key, value, key, value… of dictionaries; arguments of an object's constructor.
   std::vector<const PickleValue*> items;
   const PickleValue* state = nullptr;  // of objects: their fields, if they have any
 
   [[nodiscard]] bool is(std::string_view class_name) const;  // an object of a class of that name, in any module
-  // Finds a field of an object, or of a dictionary with texts as keys; nullptr: there is none of that name.
+  // Finds a field of an object, or of a dictionary with texts as keys; nullptr: there is no field with that name.
   [[nodiscard]] const PickleValue* field(std::string_view name) const;
 };
 
 class Pickle {
  public:
-  // unsupported: it uses what is not known here, or is no pickle.
+  // unsupported: it uses an unknown feature, or is not a pickle.
   [[nodiscard]] static Result<Pickle> parse(ByteView bytes);
   [[nodiscard]] const PickleValue& root() const { return *root_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops that the compiler turns into vector code (built with -O3).
+// Uses plain loops that the compiler turns into vector code (built with -O3).
 #include "store/planes.hpp"
 
 #include <bit>
@@ -67,7 +67,7 @@ template <std::unsigned_integral T>
   join<std::uint64_t>(planes.data(), count, plain.data());
 }
 
-// These loops use the registers of newer processors: twice as fast.
+// These loops use the registers of newer processors, which is twice as fast.
 #if defined(__x86_64__)
 #define GRIDCTL_WIDE [[gnu::target("avx2")]]
 bool has_wide() {

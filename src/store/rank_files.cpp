@@ -11,7 +11,8 @@ namespace gridctl::store {
 
 namespace {
 
-// The word directly before the position, without '-', '_', '=' and spaces between: "rank" before the 3 of "rank_3".
+// Returns the word directly before the position, without '-', '_', '=' and spaces between: "rank" before the 3 of
+// "rank_3".
 std::string word_before(std::string_view name, std::size_t at) {
   while (at > 0 && (name[at - 1] == '-' || name[at - 1] == '_' || name[at - 1] == '=')) --at;
   std::size_t begin = at;
@@ -37,7 +38,8 @@ std::vector<NumberAt> numbers_in(std::string_view name) {
   return found;
 }
 
-// The words before a number that counts ranks. Numbers of tensor or pipeline parallelism ("mp_rank_00") count others.
+// Returns whether the words before a number mean that it counts ranks. Numbers of tensor or pipeline parallelism
+// ("mp_rank_00") count other things.
 bool counts_ranks(std::string_view name, const NumberAt& number) {
   const std::string word = word_before(name, number.begin);
   for (const char* known : {"rank", "states", "worker", "process", "proc", "shard", "rng"})

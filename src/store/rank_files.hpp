@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside store only: what the names of files say of ranks and steps. Pure.
+// Reads ranks and steps from the names of files. Inside store only. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ inline constexpr std::size_t k_metadata_max = 64u << 20;                        
 [[nodiscard]] std::string_view base_name(std::string_view path);
 [[nodiscard]] std::string_view folder_of(std::string_view path);  // "" at the top
 
-// 300 of "step-300", "checkpoint-300", "global_step300", "iter_0000300", "epoch=3-step=300.ckpt".
+// Returns 300 for "step-300", "checkpoint-300", "global_step300", "iter_0000300", "epoch=3-step=300.ckpt".
 [[nodiscard]] std::optional<std::int64_t> step_in_name(std::string_view name);
 
-// A path with one number in it, written with so many digits at least: "zero_pp_rank_" 3 "_optim_states.pt".
+// Describes a path with one number in it, written with at least so many digits: "zero_pp_rank_" 3 "_optim_states.pt".
 struct RankFamily {
   std::string before, after;
   std::size_t digits = 1;
   auto operator<=>(const RankFamily&) const = default;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
 };
-// Families of which every rank writes one file, and the ranks that have: each member holds those of its own ranks
-// alone, and at least two ranks have written. Files that torch's metadata names are none.
+// Returns the families of which every rank writes one file, and the ranks that have: each member holds only files of
+// its own ranks, and at least two ranks have written. Files that torch's metadata names do not count.
 [[nodiscard]] std::map<RankFamily, std::set<std::uint32_t>> rank_families(std::span<const MemberTree> members);
 
 }  // namespace gridctl::store

@@ -15,7 +15,7 @@ namespace gridctl::store {
 namespace {
 
 Error no_recipe(const char* why) {
-  return make_error(Code::protocol_violation, std::string("this is no recipe of a pack: ") + why);
+  return make_error(Code::protocol_violation, std::string("this is not the recipe of a pack: ") + why);
 }
 
 template <std::size_t n>
@@ -43,7 +43,7 @@ RecipeBlob read_blob(Reader& in, std::uint64_t offset) {
   return blob;
 }
 
-// The content as the store has encoded it. Which way is best follows from the content alone.
+// Returns the content as the store encoded it. The best encoding follows from the content alone.
 Result<Bytes> encoded(const RecipeBlob& blob, const ReadBlob& read) {
   TRY_ASSIGN(Bytes plain, read(blob.digest));
   if (plain.size() != blob.entry.plain_length)
@@ -57,7 +57,7 @@ Result<Bytes> encoded(const RecipeBlob& blob, const ReadBlob& read) {
     made = encode(plain);
   }
   if (made && made->encoding == blob.entry.encoding) return std::move(made->bytes);
-  return make_error(Code::unsupported, "chunk " + to_hex(blob.digest) + " is encoded in another way here");
+  return make_error(Code::unsupported, "chunk " + to_hex(blob.digest) + " is encoded differently here");
 }
 
 Bytes sealed(const RecipeBlob& blob, ByteView content) {
@@ -99,7 +99,7 @@ Result<PackRecipe> parse_recipe(ByteView bytes) {
   recipe.size = in.number<std::uint64_t>();
   recipe.content = in.digest();
   const auto count = in.number<std::uint32_t>();
-  if (!in.good() || count == 0 || recipe.size > k_recipe_pack_max) return no_recipe("its sizes are odd");
+  if (!in.good() || count == 0 || recipe.size > k_recipe_pack_max) return no_recipe("its sizes are not valid");
   std::uint64_t offset = k_pack_header_bytes;
   while (in.good() && in.left() > 0) {
     RecipeBlob blob = read_blob(in, offset);
@@ -107,7 +107,7 @@ Result<PackRecipe> parse_recipe(ByteView bytes) {
     const bool fits = in.good() && blob.entry.plain_length > 0 && blob.entry.plain_length <= k_blob_max &&
                       blob.entry.length > k_sealing_bytes && blob.entry.encoding.codec <= Codec::difference_planes &&
                       is_difference(blob.entry.encoding.codec) == blob.base.has_value();
-    if (!fits || recipe.blobs.size() == count || offset > recipe.size) return no_recipe("a blob in it is odd");
+    if (!fits || recipe.blobs.size() == count || offset > recipe.size) return no_recipe("a blob in it is not valid");
     recipe.blobs.push_back(std::move(blob));
   }
   if (recipe.blobs.size() != count) return no_recipe("blobs are missing");
@@ -131,7 +131,7 @@ Result<void> remake_pack(const PackRecipe& recipe, const ReadBlob& read, const W
   }
   TRY(give(pack_end(entries, recipe.key).bytes));
   if (hash.finish() == recipe.content) return {};
-  return make_error(Code::unsupported, "the pack becomes another one here");
+  return make_error(Code::unsupported, "the rebuilt pack differs here");
 }
 
 }  // namespace gridctl::store

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a pack is made again, byte for byte, by whoever has the blobs' content but not the store key: gridctl-agent(7),
-// UPLOADS. A host that made a checkpoint can so put the packs of its copy where they belong, and whoever knows the hash
-// of a pack need not believe the host.
+// Rebuilds a pack byte for byte from the blobs' content, without the store key: gridctl-agent(7), UPLOADS. So a host
+// that made a checkpoint can upload the packs of its copy itself, and anyone who knows the hash of a pack need not
+// trust the host.
 #pragma once
 
 #include <array>
@@ -39,20 +39,20 @@ struct PackRecipe {
 };
 
 [[nodiscard]] Bytes encode(const PackRecipe& recipe);
-// protocol_violation unless it is a whole recipe within the limits above.
+// protocol_violation unless it is a complete recipe within the limits above.
 [[nodiscard]] Result<PackRecipe> parse_recipe(ByteView bytes);
 
-// By storage id, what those blobs are whose content somebody else has.
+// Maps storage ids to the digests of blobs whose content the other side has.
 using KnownBlobs = std::unordered_map<Digest, Digest>;
 using NameBase = std::function<Result<Digest>(const BaseId&)>;  // what differences were made from; nobody need have it
-// nullopt when the pack holds a blob that is not known, or is hardly longer than its recipe.
+// Returns nullopt if the pack holds an unknown blob, or is hardly longer than its recipe.
 [[nodiscard]] Result<std::optional<PackRecipe>> recipe_of(const PackFile& pack, const StoreKey& key,
                                                           const KnownBlobs& known, const NameBase& name_base);
 
 using ReadBlob = std::function<Result<Bytes>(const Digest&)>;
 using WritePart = std::function<Result<void>(ByteView)>;
-// Gives the bytes of the pack in their order. After an error what was given is worth nothing; unsupported: the encoder
-// here gives other bytes than the one that made the pack.
+// Passes on the bytes of the pack in order. After an error, the bytes passed on so far are worthless; unsupported: the
+// encoder here produces other bytes than the one that made the pack.
 [[nodiscard]] Result<void> remake_pack(const PackRecipe& recipe, const ReadBlob& read, const WritePart& write);
 
 }  // namespace gridctl::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Apart from what hosts do with a recipe: the store key needs EVP, which the agent does without.
+// Separate from what hosts do with a recipe: the store key needs EVP, which the agent does without.
 #include <fcntl.h>
 
 #include <algorithm>

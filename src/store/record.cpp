@@ -76,10 +76,10 @@ Result<CopyRecord> parse_plain(const RecordName& name, ByteView plain) {
     pack.id = in.digest();
     pack.size = in.number<std::uint64_t>();
     if (pack.size > k_object_max || (i > 0 && pack.id <= record.packs.back().id))
-      return damaged_record(name, "makes no sense");
+      return damaged_record(name, "is inconsistent");
     record.packs.push_back(pack);
   }
-  if (RecordName{record.job, record.seq} != name) return damaged_record(name, "is another checkpoint's");
+  if (RecordName{record.job, record.seq} != name) return damaged_record(name, "belongs to another checkpoint");
   return record;
 }
 
@@ -102,16 +102,16 @@ Bytes extra_of(const RecordName& name, ByteView header) {
 
 Result<void> check_header(const RecordName& name, ByteView sealed, const StoreKey& key) {
   if (sealed.size() < k_header_bytes + k_sealing_bytes || sealed.size() > k_record_max)
-    return damaged_record(name, "has no record's size");
+    return damaged_record(name, "does not have the size of a record");
   Reader in(sealed);
-  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic) return damaged_record(name, "does not begin like one");
+  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic) return damaged_record(name, "does not begin like a record");
   const auto version = in.number<std::uint16_t>(), reserved = in.number<std::uint16_t>();
   if (version != k_record_version || reserved != 0)
     return make_error(Code::unsupported, "the record of " + checkpoint_name(name.job, name.seq) + " has version " +
                                              std::to_string(version) + "; this gridctl knows version 1");
   const ByteView id = in.bytes(sizeof(KeyId));
   if (std::equal(id.begin(), id.end(), key.id().bytes.begin())) return {};
-  return damaged_record(name, "is of another store key, " + to_hex(id));
+  return damaged_record(name, "belongs to another store key, " + to_hex(id));
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ Result<CopyRecord> open_record(const RecordName& name, ByteView sealed, const St
                  body = sealed.subspan(k_header_bytes + crypto::k_gcm_nonce);
   Bytes plain(body.size() - crypto::k_gcm_tag);
   if (!crypto::gcm_open(key.key_for(k_record_label).bytes, nonce, extra_of(name, header), body, plain))
-    return damaged_record(name, "is not what was written under this name");
+    return damaged_record(name, "was not written under this name");
   return parse_plain(name, plain);
 }
 

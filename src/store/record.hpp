@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a checkpoint on a remote, written once all its packs are there: gridctl-store(5), "REMOTES". Encrypted
-// and authenticated under the store key; bound to its name. Pure.
+// Implements the record of a checkpoint on a remote, written after all its packs are there: gridctl-store(5),
+// "REMOTES". Encrypted and authenticated with the store key; bound to its name. Pure.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct RecordName {
 
 // REQUIRES: at most k_record_packs_max packs, texts of at most k_record_text_max bytes.
 [[nodiscard]] Bytes seal_record(const CopyRecord& record, const StoreKey& key);
-// checkpoint_damaged unless it was sealed under this key and this name; unsupported for a newer version.
+// checkpoint_damaged unless it was sealed with this key and this name; unsupported for a newer version.
 [[nodiscard]] Result<CopyRecord> open_record(const RecordName& name, ByteView sealed, const StoreKey& key);
 
 }  // namespace gridctl::store

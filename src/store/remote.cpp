@@ -17,18 +17,18 @@ constexpr std::size_t k_probe_bytes = 1000;
 
 std::string key_text(const KeyId& key) { return to_hex(ByteView{key.bytes}); }
 
-Error odd(const std::string& what) { return make_error(Code::io, "the remote does not do what it should: " + what); }
+Error odd(const std::string& what) { return make_error(Code::io, "the remote does not behave as required: " + what); }
 
 Result<void> probe(Backend& remote, const std::string& name) {
   const Bytes content = os::random_bytes(k_probe_bytes), other = os::random_bytes(k_probe_bytes);
   TRY_ASSIGN(const bool written, remote.put_new(name, content));
-  if (!written) return odd("a name that nobody knows is taken");
+  if (!written) return odd("a new name is already taken");
   TRY_ASSIGN(const bool again, remote.put_new(name, other));
   if (again) return odd("it let a second writer replace what a first one had written");
   TRY_ASSIGN(const Bytes back, read_object(remote, name, 2 * k_probe_bytes));
-  if (back != content) return odd("it gave back other bytes than were written");
+  if (back != content) return odd("it returned different bytes than were written");
   TRY_ASSIGN(const std::vector<Object> listed, remote.list(name));
-  if (listed != std::vector<Object>{{name, content.size()}}) return odd("what was written is not listed");
+  if (listed != std::vector<Object>{{name, content.size()}}) return odd("the object just written is not listed");
   return {};
 }
 
@@ -55,7 +55,7 @@ Result<RemoteMark> parse_mark(std::string_view text) {
       return mark;
     }
   }
-  return make_error(Code::state_unreadable, "its object '" + std::string(k_mark_name) + "' is none of this gridctl's");
+  return make_error(Code::state_unreadable, "its object '" + std::string(k_mark_name) + "' was not written by this gridctl");
 }
 
 Result<std::optional<RemoteMark>> read_mark(Backend& remote) {
@@ -72,11 +72,11 @@ Result<bool> write_mark(Backend& remote, const RemoteMark& mark) {
 
 Result<void> check_mark(Backend& remote, const RemoteMark& ours) {
   TRY_ASSIGN(const std::optional<RemoteMark> mark, read_mark(remote));
-  if (!mark) return make_error(Code::refused, "it is not marked as a remote any more: what was there is gone");
+  if (!mark) return make_error(Code::refused, "it is no longer marked as a remote: its contents are gone");
   if (mark->key != ours.key)
-    return make_error(Code::refused, "it keeps copies of another store now, of key " + key_text(mark->key));
+    return make_error(Code::refused, "it now keeps copies of another store, with key " + key_text(mark->key));
   if (mark->keeper != ours.keeper)
-    return make_error(Code::refused, "another state directory, " + mark->keeper.value + ", keeps its copies there now");
+    return make_error(Code::refused, "another state directory, " + mark->keeper.value + ", now keeps its copies there");
   return {};
 }
 
@@ -87,7 +87,7 @@ Result<void> try_remote(Backend& remote) {
   if (!tried) return tried;
   TRY(removed);
   const Result<Bytes> gone = remote.read(name, 0, 1);
-  if (gone || gone.error().code != Code::not_found) return odd("what was removed is still there");
+  if (gone || gone.error().code != Code::not_found) return odd("a removed object is still there");
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remote that keeps copies, whatever its kind: whose it is, and what lies there. gridctl-store(5), "PLACES".
+// Describes a remote of any kind that keeps copies: its owner and its contents. gridctl-store(5), "PLACES".
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace gridctl::store {
 
 inline constexpr std::string_view k_mark_name = "place";
 
-// Which store is copied there, and by which state directory.
+// Says which store is copied there, and by which state directory.
 struct RemoteMark {
   KeyId key;
   ControllerId keeper;
@@ -26,12 +26,12 @@ struct RemoteMark {
 [[nodiscard]] Result<RemoteMark> parse_mark(std::string_view text);  // state_unreadable when it is none
 
 [[nodiscard]] Result<std::optional<RemoteMark>> read_mark(Backend& remote);  // nullopt: it is nobody's
-// False when somebody else was quicker.
+// Returns false if another writer was first.
 [[nodiscard]] Result<bool> write_mark(Backend& remote, const RemoteMark& mark);
-// refused, with what it says instead, unless it carries this mark.
+// refused, with what the remote says instead, unless it carries this mark.
 [[nodiscard]] Result<void> check_mark(Backend& remote, const RemoteMark& ours);
 
-// Writes, lists, reads and removes an object of a random name, and sees that a taken name is refused.
+// Writes, lists, reads and removes an object with a random name, and checks that a taken name is refused.
 [[nodiscard]] Result<void> try_remote(Backend& remote);
 
 struct RemoteListing {
@@ -41,9 +41,9 @@ struct RemoteListing {
 };
 [[nodiscard]] Result<RemoteListing> list_remote(Backend& remote);
 
-// not_found when it is not there; else as open_record.
+// not_found if the record does not exist; otherwise as open_record.
 [[nodiscard]] Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key);
-// The whole content; io when it is larger.
+// Reads the complete content; io if it is larger.
 [[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max);
 
 }  // namespace gridctl::store

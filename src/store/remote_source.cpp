@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t k_windows_max = 3;  // of k_object_read_max bytes: a blob, its base, and the next
 
-// Only that what is there is no good; anything else says nothing of the object.
+// Returns true only for errors that mean that the object is bad; other errors say nothing about it.
 bool is_no_good(Code code) {
   return code == Code::checkpoint_damaged || code == Code::not_found || code == Code::unsupported;
 }
@@ -31,7 +31,7 @@ Result<RemoteSource> RemoteSource::open(Backend& remote, const StoreKey& key, co
 
 Result<void> RemoteSource::load(const NeededPack& file) {
   const std::string name = object_name(file);
-  // The index is read in pieces: it may be larger than what is read at once.
+  // The index is read in pieces: it may be larger than a single read.
   const auto read = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
     Bytes bytes;
     while (bytes.size() < size) {
@@ -45,14 +45,14 @@ Result<void> RemoteSource::load(const NeededPack& file) {
   };
   TRY_ASSIGN(PackIndex index, read_pack_index(file.size, read));
   if (index.id != file.id) return make_error(Code::checkpoint_damaged, "pack's name is not its index digest");
-  if (index.key != key_->id()) return make_error(Code::checkpoint_damaged, "pack is not of this store's key");
+  if (index.key != key_->id()) return make_error(Code::checkpoint_damaged, "pack does not have this store's key");
   const auto number = static_cast<std::uint32_t>(packs_.size());
   for (std::uint32_t i = 0; i < index.entries.size(); ++i) index_.try_emplace(index.entries[i].id, Where{number, i});
   packs_.push_back({file, std::move(index.entries)});
   return {};
 }
 
-// Blobs are mostly read in the order of the pack: what follows comes along.
+// Blobs are mostly read in the order of the pack, so the following bytes are read too.
 Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];
@@ -84,7 +84,7 @@ Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
 Result<Bytes> RemoteSource::blob_at(const Where& where, bool may_differ) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];
-  if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
+  if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference is based on another difference");
   TRY_ASSIGN(Bytes stored, stored_bytes(where));
   return decode_blob(std::move(stored), pack_name(pack.file.id), {entry.id, {0, entry, true}}, key_,
                      [this](const BaseId& base) {
@@ -98,14 +98,14 @@ Result<Bytes> RemoteSource::read_base(const BaseId& base) {
   std::copy(base.bytes.begin(), base.bytes.end(), first.bytes.begin());
   const auto found = index_.lower_bound(first);
   if (found == index_.end() || base_id(found->first) != base)
-    return make_error(Code::not_found, "what a difference was made from is not there");
+    return make_error(Code::not_found, "the base of a difference is missing");
   return blob_at(found->second, false);
 }
 
 Result<Bytes> RemoteSource::read(const Digest& digest) {
   const os::MutexLock lock(*mutex_);
   const auto found = index_.find(key_->storage_id(digest));
-  if (found == index_.end()) return make_error(Code::not_found, "chunk " + to_hex(digest) + " is not there");
+  if (found == index_.end()) return make_error(Code::not_found, "chunk " + to_hex(digest) + " is missing");
   Result<Bytes> content = blob_at(found->second, true);
   // The object has gone since its index was read.
   if (!content && content.error().code == Code::not_found) content.error().code = Code::checkpoint_damaged;
@@ -126,7 +126,7 @@ Result<std::string> RemoteSource::check(const Digest& id, std::uint64_t& read_by
   }
   for (const Problem& problem : problems_)
     if (problem.pack == id) return problem.why;
-  return std::string("it was not looked at");
+  return std::string("it was not read");
 }
 
 }  // namespace gridctl::store

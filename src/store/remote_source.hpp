@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blobs out of the packs at a remote. Every index is checked against the name of its pack, every blob against its own.
+// Reads blobs from the packs at a remote. Every index is checked against the name of its pack, every blob against its
+// own name.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace gridctl::store {
 
 class RemoteSource final : public ChunkReader {
  public:
-  // Reads the indexes of these packs. Packs that are missing or damaged are told in problems(), for others may hold
-  // what is wanted; only a remote that does not answer is an error. Remote and key must outlive it.
+  // Reads the indexes of these packs. Missing or damaged packs are reported in problems(), because others may hold what
+  // is wanted; only a remote that does not answer is an error. Remote and key must outlive the result.
   [[nodiscard]] static Result<RemoteSource> open(Backend& remote, const StoreKey& key,
                                                 const std::vector<NeededPack>& packs);
 
-  // not_found when no sound pack lists it; checkpoint_damaged when its bytes are not those. Threads may share it.
+  // not_found if no intact pack lists it; checkpoint_damaged if its bytes are wrong. Threads may share it.
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override;
 
   struct Problem {
@@ -28,7 +29,7 @@ class RemoteSource final : public ChunkReader {
     std::string why;
   };
   [[nodiscard]] const std::vector<Problem>& problems() const { return problems_; }
-  // Reads every blob of one of the packs; what is wrong, or empty. `read_bytes` counts.
+  // Reads every blob of one of the packs; returns what is wrong, or empty. `read_bytes` counts.
   [[nodiscard]] Result<std::string> check(const Digest& pack, std::uint64_t& read_bytes);
 
  private:

@@ -26,7 +26,7 @@ constexpr std::array k_types{Type{"BOOL", 8},    Type{"U8", 8},      Type{"I8", 
                              Type{"F32", 32},    Type{"F64", 64},    Type{"I64", 64},    Type{"U64", 64},
                              Type{"C64", 64},    Type{"F4", 4},      Type{"F6_E2M3", 6}, Type{"F6_E3M2", 6}};
 
-// The small part of JSON that a safetensors header uses: an object of objects, no nesting beyond.
+// Parses the small part of JSON that a safetensors header uses: an object of objects, no deeper nesting.
 class Header {
  public:
   explicit Header(std::string_view text) : rest_(text) {}
@@ -50,7 +50,7 @@ class Header {
       TRY(expect('}'));
     }
     skip_space();
-    if (!rest_.empty()) return torn_tensors("bytes behind the header's object");
+    if (!rest_.empty()) return torn_tensors("bytes after the header's object");
     return tensors;
   }
 
@@ -67,7 +67,7 @@ class Header {
     return torn_tensors(std::string("'") + wanted + "' expected in the header");
   }
 
-  // Escapes are kept as they are: names are only compared and shown.
+  // Escapes are kept unchanged: names are only compared and shown.
   Result<std::string> string() {
     TRY(expect('"'));
     for (std::size_t i = 0; i < rest_.size(); ++i) {

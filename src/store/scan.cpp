@@ -70,7 +70,7 @@ class Walk {
     return options_.ignore_files && (name == ".git" || rules_.ignored(path, is_directory));
   }
 
-  // A file or folder that cannot be read gives a note where that is tolerated.
+  // An unreadable file or folder gives a note if that is tolerated.
   Result<void> note_unreadable(std::string_view path, Error error) {
     if (!options_.tolerate_unreadable || error.code == Code::busy || error.code == Code::no_space) return error;
     note(path, error.message);
@@ -96,16 +96,16 @@ class Walk {
       return {};
     }
     if (status->kind == os::FileKind::other) {
-      note(path, "neither file, directory nor link");
+      note(path, "not a file, directory or link");
       return {};
     }
     if (status->kind == os::FileKind::regular && options_.tolerate_unreadable)
       if (const auto may = os::may_read(fd, name); !may) return note_unreadable(path, may.error());
-    if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory holds more than 2,000,000 entries");
+    if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory contains more than 2,000,000 entries");
     seen_.push_back({path, *status});
     if (!is_directory) return {};
     if (depth + 1 >= k_depth_max) {
-      note(path, "too deep; its content is left out");
+      note(path, "nested too deep; its contents are omitted");
       return {};
     }
     if (options_.enters && !options_.enters(path)) return {};
@@ -122,7 +122,7 @@ class Walk {
   std::vector<Seen> seen_;
 };
 
-// Hashes so many zeros once: files with holes are large, and all of these are alike.
+// Hashes this many zeros once: files with holes are large, and all such chunks are alike.
 Digest digest_of_zeros(std::uint32_t size) {
   static os::Mutex mutex;
   static std::map<std::uint32_t, Digest> known;  // by size
@@ -131,11 +131,11 @@ Digest digest_of_zeros(std::uint32_t size) {
   return at != known.end() ? at->second : known.emplace(size, crypto::sha256(Bytes(size))).first->second;
 }
 
-// Reads one file, and again when it changed meanwhile.
+// Reads one file, and again if it changed in the meantime.
 class ScanFile : public FileWork {
  public:
   using Taken = std::function<void(Result<Entry>)>;  // an error: why it is left out
-  // Null when it is left out.
+  // Returns null if the file is left out.
   static Result<std::unique_ptr<FileWork>> open(int directory_fd, const std::string& path, const ScanOptions& options,
                                                 Taken taken, int attempt = 1) {
     auto file = os::open_beneath(directory_fd, path, O_RDONLY | O_NONBLOCK);
@@ -153,7 +153,7 @@ class ScanFile : public FileWork {
                  std::move(fd), path);
   }
 
-  // Reads a file that is open already; it cannot be opened again when it changes.
+  // Reads a file that is already open; it cannot be opened again if it changes.
   static Result<std::unique_ptr<FileWork>> of(os::Fd fd, const std::string& name, const ScanOptions& options,
                                               Taken taken) {
     return begin(std::unique_ptr<ScanFile>(new ScanFile(-1, options, std::move(taken), k_read_attempts)), std::move(fd),
@@ -197,7 +197,7 @@ class ScanFile : public FileWork {
       return std::unique_ptr<FileWork>();
     }
     if (unreadable_ || (attempt_ == k_read_attempts && options_.tolerate_unreadable)) {
-      taken_(make_error(Code::io, unreadable_ ? "the disk cannot read it" : "it changed each time that it was read"));
+      taken_(make_error(Code::io, unreadable_ ? "the disk cannot read it" : "it changed every time it was read"));
       return std::unique_ptr<FileWork>();
     }
     if (attempt_ == k_read_attempts) return file_changed(entry_.path);
@@ -215,14 +215,14 @@ class ScanFile : public FileWork {
     return std::unique_ptr<FileWork>(std::move(work));
   }
 
-  // Nobody wants the content, and the file system has none.
+  // Returns true if nobody wants the content, and the file system has none.
   [[nodiscard]] bool is_hole(std::uint64_t offset, std::uint64_t size) const {
     if (options_.fingerprints != nullptr || options_.on_chunk || options_.on_chunk_after) return false;
     const std::optional<std::uint64_t> data = os::next_data(fd_.get(), offset);
     return data && *data >= offset + size;
   }
 
-  // Whether it is what stood in its place before; then its digest is known.
+  // Returns whether the chunk is the same as the earlier one at its place; then its digest is known.
   bool recognise(std::size_t number, ByteView content) {
     const Digest* const was = options_.fingerprints != nullptr ? before(number) : nullptr;
     if (was == nullptr || !options_.fingerprints->recognise(*was, content)) return false;
@@ -378,7 +378,7 @@ Result<Scan> scan_all(int directory_fd, const ScanOptions& options) {
     } else {
       if (options.bytes_max != 0 && one.status.size > options.bytes_max - std::min(total, options.bytes_max))
         return make_error(Code::no_space,
-                          "directory holds more than the " + format_size(options.bytes_max) + " allowed");
+                          "directory contains more than the " + format_size(options.bytes_max) + " allowed");
       total += one.status.size;
       const Entry* known = options.known ? options.known(one.path) : nullptr;
       if (known == nullptr || known->size != one.status.size) {

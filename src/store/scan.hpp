@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a directory to a tree: walks without following links, reads in pieces of at most 4 MiB, hashes, and notices
-// files that change meanwhile.
+// Reads a directory into a tree: walks without following links, reads in pieces of at most 4 MiB, hashes, and notices
+// files that change in the meantime.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace gridctl::store {
 
-// An entry as a walk sees it, without reading contents.
+// Describes an entry as a walk sees it, without reading contents.
 struct Seen {
   std::string path;
   os::FileStatus status;
@@ -28,7 +28,7 @@ struct ScanOptions {
   std::vector<std::string> skip_at_top;  // names left out directly below the directory (".commit")
   bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
   // Absolute paths by which the job knows the directory: links into one of them become relative ones, which work
-  // wherever the tree is put.
+  // wherever the tree is placed.
   std::vector<std::string> known_as;
   bool tolerate_vanished = false;        // a file that is gone when it is its turn is left out with a note
   bool tolerate_growth = false;          // a file that grows while it is read is taken as it was when opened
@@ -36,21 +36,21 @@ struct ScanOptions {
   std::vector<std::string>* unreadable = nullptr;  // gets those of the notes that tell of such a failure
   std::uint64_t bytes_max = 0;           // give up (no_space) beyond so many bytes; 0 = no limit
   unsigned threads = 1;                  // that read and hash; large files are shared by all
-  // Files and links that are taken; of directories, those that hold some of them. Empty: everything.
+  // Selects the files and links to take; directories are kept if they contain some of them. Empty: everything.
   std::function<bool(const Seen&)> only;
-  // Directories that are entered, by path. Empty: all.
+  // Selects the directories to enter, by path. Empty: all.
   std::function<bool(const std::string&)> enters;
-  // Asked again and again with the bytes read so far; an error stops the scan. Empty: nobody wants to know.
+  // Called repeatedly with the bytes read so far; an error stops the scan. Empty: not called.
   std::function<Result<void>(std::uint64_t bytes)> on_progress;
-  // Gets each chunk as it is read, equal ones too; with several threads, by all of them. An error stops the scan.
+  // Gets each chunk as it is read, including equal ones; with several threads, all of them call it. An error stops the
+  // scan.
   std::function<Result<void>(const Digest&, ByteView)> on_chunk;
-  // Instead of on_chunk, with the chunk that stood in the same place in `previous`, or nullptr when there is none.
+  // Called instead of on_chunk, with the chunk at the same place in `previous`, or nullptr if there is none.
   std::function<Result<void>(const Digest&, ByteView, const Digest* before)> on_chunk_after;
   const Tree* previous = nullptr;  // of an earlier state of the same directory
-  // Fingerprints of `previous`, and of this state when the scan has succeeded. Content that they recognise is not
-  // hashed.
+  // Fingerprints of `previous`, and of this state after a successful scan. Content that they recognise is not hashed.
   Fingerprints* fingerprints = nullptr;
-  // Entry of a file whose content is known already, or nullptr; its chunks are taken over unread.
+  // Returns the entry of a file whose content is already known, or nullptr; its chunks are taken over unread.
   std::function<const Entry*(const std::string& path)> known;
 };
 
@@ -59,30 +59,30 @@ struct Scan {
   std::vector<std::string> notes;  // what was left out and why; foreign text
 };
 
-// The folder of a path, "." at the top, and its name there.
+// Returns the folder of a path, "." at the top, and its name there.
 [[nodiscard]] std::pair<std::string, std::string> split_path(const std::string& path);
 
-// busy (retry later) when files kept changing while they were read.
+// busy (retry later) if files kept changing while they were read.
 [[nodiscard]] Result<Scan> scan(int directory_fd, const ScanOptions& options);
 [[nodiscard]] Result<Scan> scan(const os::Path& directory, const ScanOptions& options);
 
-// One file under a name of its own, wherever it lies; links are followed. bad_job_file when it is no regular file.
+// Reads one file, wherever it is, under a given name; links are followed. bad_job_file if it is not a regular file.
 [[nodiscard]] Result<Entry> scan_file(const os::Path& file, const std::string& name, const ScanOptions& options);
 
-// Where an absolute link at `path` leads, relative to it, when that is inside a directory known by one of these absolute
-// paths; else `target` as it is.
+// Returns the target of an absolute link at `path`, relative to it, if that is inside a directory known by one of these
+// absolute paths; otherwise `target` unchanged.
 [[nodiscard]] std::string target_inside(const std::string& path, const std::string& target,
                                         const std::vector<std::string>& known_as);
 
-// Ascending by path, as the options want them; special files and refused names give notes. Also the input of wholeness
-// rules.
+// Ascending by path, as the options want them; special files and refused names give notes. The rules for complete
+// checkpoints use it too.
 [[nodiscard]] Result<std::vector<Seen>> walk(int directory_fd, const ScanOptions& options,
                                              std::vector<std::string>& notes);
 
-// Reads chunks of a tree back from the files it was made of, and checks that they still are what they were.
+// Reads chunks of a tree back from the files it was made of, and checks that they have not changed.
 class DirectoryChunks : public ChunkReader {
  public:
-  // Both must outlive it.
+  // Both must outlive the object.
   DirectoryChunks(int directory_fd, const Tree& tree);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override;  // busy when the file has changed
 

@@ -51,7 +51,7 @@ bool has_number(std::string_view name) {
 struct Within {
   bool any_file = false, any_taken = false;
 };
-// The entries of a folder; the seen are ascending by path, so that all beneath "FOLDER/" lie side by side.
+// Returns the entries of a folder; `seen` is ascending by path, so that all beneath "FOLDER/" are adjacent.
 Within within(const std::string& folder, const std::vector<Seen>& seen, const std::function<bool(const Seen&)>& taken) {
   const std::string prefix = folder + "/";
   Within found;
@@ -64,8 +64,8 @@ Within within(const std::string& folder, const std::vector<Seen>& seen, const st
   return found;
 }
 
-// The selected of what was seen. A folder of which nothing is taken goes too, when that is no accident: something of it
-// was left out, or it bears a number and will be filled.
+// Returns the selected part of what was seen. A folder of which nothing is taken is dropped too, if that is no
+// accident: part of it was left out, or its name has a number and it will be filled.
 std::vector<Seen> selected(const std::vector<Seen>& seen, const Selection& selection) {
   const auto taken = [&](const Seen& one) {
     return one.status.kind != os::FileKind::directory && !selection.left_out.contains(one.path) &&
@@ -83,7 +83,7 @@ std::vector<Seen> selected(const std::vector<Seen>& seen, const Selection& selec
   return out;
 }
 
-// That the selected files are what they were; logs may have grown.
+// Checks that the selected files have not changed; logs may have grown.
 Result<void> check_unchanged(const std::vector<FileFact>& now, const Listing& expected, const Selection& selection) {
   const auto counts = [&](const std::string& path) {
     return !selection.left_out.contains(path) && !selection.from_previous.contains(path);
@@ -116,7 +116,7 @@ class Copier {
     return {};
   }
 
-  // The entry of the previous snapshot when this file has not changed since.
+  // Returns the entry of the previous snapshot if this file has not changed since.
   [[nodiscard]] const Entry* unchanged(const Seen& seen) const {
     if (options_.previous == nullptr) return nullptr;
     const FileFact* before = find_file(options_.previous->listing.files, seen.path);
@@ -139,10 +139,10 @@ class Copier {
     return copy_file(one);
   }
 
-  // As the previous snapshot has it: the source is being rewritten.
+  // Takes the file from the previous snapshot, because the source is being rewritten.
   Result<void> take_over(const std::string& path) {
     if (options_.previous == nullptr)
-      return make_error(Code::not_found, "no earlier snapshot holds '" + sanitize(path) + "'");
+      return make_error(Code::not_found, "no earlier snapshot contains '" + sanitize(path) + "'");
     const Entry* entry = options_.previous->tree.find(path);
     if (entry == nullptr) return {};  // it was left out then, too
     if (const std::string parent = split_path(path).first; parent != ".")
@@ -169,7 +169,7 @@ class Copier {
     return copied.size < listed->size ? directory_changed() : os::set_size(to.get(), listed->size);
   }
 
-  // A second name takes neither time nor room.
+  // A second name takes neither time nor space.
   Result<void> link_in(const Seen& seen) {
     const auto [parent, name] = split_path(seen.path);
     TRY_ASSIGN(const os::Fd from, os::open_beneath(source_, parent, O_RDONLY | O_DIRECTORY));
@@ -214,7 +214,7 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
       const Entry* before = how.previous != nullptr ? how.previous->tree.find(entry.path) : nullptr;
       if (before != nullptr) entry.mode = before->mode;
       else if (entry.kind == EntryKind::directory) entry.mode = k_folder_mode;
-      else if (!how.as_left) return make_error(Code::internal, "snapshot holds something its source does not");
+      else if (!how.as_left) return make_error(Code::internal, "snapshot contains something its source does not");
       continue;
     }
     if (entry.kind != EntryKind::symlink) entry.mode = static_cast<std::uint16_t>(source->second->status.mode & 0777u);
@@ -260,7 +260,7 @@ ReadListed read_in(int directory_fd) {
 
 namespace {
 
-// Returns the listing of the copy: the listed facts, and for files that were taken over, the facts that they had then.
+// Returns the listing of the copy: the listed facts and, for files that were taken over, the facts that they had then.
 Listing listing_taken(const Listing& expected, const SnapshotOptions& options) {
   Listing listing;
   listing.marker = expected.marker;

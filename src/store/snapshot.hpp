@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private copy of a checkpoint directory at an instant when it was whole, and the tree of it.
+// Makes a private copy of a checkpoint directory at a moment when it was complete, and its tree.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace gridctl::store {
 
-// Lists the directory for whole::WholeWatch. busy when entries vanish meanwhile. Links count as files; `.commit` is the
-// marker. Files that cannot be read are not listed, but noted.
+// Lists the directory for whole::WholeWatch. busy if entries vanish in the meantime. Links count as files; `.commit` is
+// the marker. Unreadable files are not listed, but noted.
 [[nodiscard]] Result<Listing> list_checkpoint(int directory_fd);
-// Looks into files of this directory, which must stay open. A link is data, and whole.
+// Looks into files of this directory, which must stay open. A link is data, and complete.
 [[nodiscard]] Inspect inspect_in(int directory_fd);
 [[nodiscard]] ReadListed read_in(int directory_fd);
 
@@ -39,14 +39,15 @@ struct SnapshotOptions {
   unsigned threads = 1;                  // that hash
   Selection selection{};                 // not_found when it wants of the previous what that does not have
   std::vector<std::string> known_as{};   // as ScanOptions::known_as, of the source
-  // Nothing is judged: files may change, come and go while they are copied, and what cannot be copied is noted.
+  // Nothing is judged: files may change, appear and disappear while they are copied, and a file that cannot be copied
+  // is noted.
   bool as_left = false;
   bool is_still = false;  // nobody writes there any more: files get a second name instead of being copied
 };
 
-// Copies (sharing extents where the file system can) into `into`, which must not exist, then hashes the copy. The
-// source is listed before and after: when what is selected is not as `expected` both times, busy (look again later),
-// and `into` is removed.
+// Copies (sharing extents if the file system can) into `into`, which must not exist, then hashes the copy. The source
+// is listed before and after: if the selection differs from `expected` either time, busy (look again later), and `into`
+// is removed.
 [[nodiscard]] Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os::Path& into,
                                              const SnapshotOptions& options = {});
 

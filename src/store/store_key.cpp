@@ -50,7 +50,7 @@ KeyId id_of(const Digest& secret) {
 }
 
 Error not_a_key(std::string_view why) {
-  return make_error(Code::state_unreadable, "this is no key file of gridctl: " + std::string(why));
+  return make_error(Code::state_unreadable, "this is not a gridctl key file: " + std::string(why));
 }
 
 std::optional<int> digit_of(char c) {
@@ -69,7 +69,8 @@ std::optional<Bytes> parse_hex(std::string_view hex) {
   return bytes;
 }
 
-// The lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed HEX".
+// Holds the lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed
+// HEX".
 struct KeyText {
   KeyId id;
   Bytes secret, salt, sealed;
@@ -114,7 +115,7 @@ Result<KeyText> read_lines(std::string_view text) {
     }
   }
   const bool is_protected = !key.sealed.empty() && !key.salt.empty();
-  if (!key.id || key.secret.empty() != is_protected) return not_a_key("it is not whole");
+  if (!key.id || key.secret.empty() != is_protected) return not_a_key("it is incomplete");
   return key;
 }
 
@@ -127,7 +128,7 @@ Result<Bytes> secret_of(const KeyText& text, const std::optional<std::string>& p
                       "gridctl key import FILE --passphrase-file FILE");
   TRY_ASSIGN(const Digest key, crypto::scrypt(*passphrase, text.salt, text.cost));
   auto secret = open_under(key.bytes, labelled(k_export_label, text.id.bytes), text.sealed);
-  if (!secret) return make_error(Code::usage, "the passphrase is not the one of this key");
+  if (!secret) return make_error(Code::usage, "the passphrase does not match this key");
   return *std::move(secret);
 }
 

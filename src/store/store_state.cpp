@@ -46,10 +46,10 @@ Error damaged_blob(const std::string& pack, const FoundBlob& blob, const std::st
 Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob& blob, const Cipher* cipher,
                           const ReadBase& read_base, Proof proof) {
   const BlobPlace& place = blob.place;
-  if (bytes.size() != place.length) return damaged_blob(pack, blob, "are cut off");
+  if (bytes.size() != place.length) return damaged_blob(pack, blob, "are truncated");
   if (place.sealed) {
     auto opened = cipher->open(blob.id, place.plain_length, bytes);
-    if (!opened) return damaged_blob(pack, blob, "are not what was encrypted");
+    if (!opened) return damaged_blob(pack, blob, "do not decrypt");
     bytes = *std::move(opened);
   }
   if (place.encoding.codec != Codec::raw) {
@@ -57,7 +57,7 @@ Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob&
     if (place.base) {
       auto found = read_base(place.base);
       if (!found && (found.error().code == Code::checkpoint_damaged || found.error().code == Code::not_found))
-        return damaged_blob(pack, blob, "need a blob that is not there or damaged");
+        return damaged_blob(pack, blob, "need a blob that is missing or damaged");
       TRY_ASSIGN(base, std::move(found));
     }
     auto decoded = decode(place.encoding, bytes, place.plain_length, base);
@@ -68,7 +68,7 @@ Result<Bytes> decode_blob(Bytes bytes, const std::string& pack, const FoundBlob&
   if (place.sealed && proof == Proof::tag) return bytes;
   const Digest digest = crypto::sha256(bytes);
   if ((place.sealed ? cipher->storage_id(digest) : digest) != blob.id)
-    return damaged_blob(pack, blob, "do not hash to its name");
+    return damaged_blob(pack, blob, "do not match its hash");
   return bytes;
 }
 
@@ -134,7 +134,7 @@ Result<std::optional<FoundBlob>> ChunkStore::State::keep_base(const Digest& dige
   return kept ? blob : std::nullopt;
 }
 
-// Lists again only when the directory's time moved, or moved so lately that a second change may hide behind it.
+// Lists again only if the directory's time changed, or changed so recently that a second change may be hidden.
 Result<void> ChunkStore::State::refresh(bool force) {
   TRY_ASSIGN(const auto status, os::status_of(packs_directory()));
   if (!status)
@@ -211,7 +211,7 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
     auto content = read_blob(
         fd->get(), pack, *blob, options.cipher.get(), [this](const BaseId& base) { return read_base(base); }, proof);
     if (content || content.error().code != Code::checkpoint_damaged) return content;
-    // Another pack may hold a sound copy; this one is not looked at again.
+    // Another pack may hold an intact copy; this one is not read again.
     const os::MutexLock lock(mutex);
     const BlobPlace& place = blob->place;
     if (place.pack >= BlobPlace::k_unpublished || !distrusted.emplace(pack, place.offset).second) return content;
@@ -222,14 +222,15 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
   }
 }
 
-// A base is whole: index and rule of the writer say so, and a reader that trusts them not could be led in circles.
+// A base is always a complete blob: the index says so and the writer guarantees it, but a reader that trusted them
+// could be led in circles.
 Result<Bytes> ChunkStore::State::read_base(const BaseId& base) {
   return read(
       [&]() -> Result<std::optional<FoundBlob>> {
         mutex.assert_held();
         std::optional<FoundBlob> blob = known(base);
         if (blob && blob->place.base)
-          return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
+          return make_error(Code::checkpoint_damaged, "a difference is based on another difference");
         return blob;
       },
       Proof::tag);
@@ -296,7 +297,7 @@ Result<void> ChunkStore::State::begin_pack() {
   return {};
 }
 
-// The place is taken under the lock and filled without it, so that threads write side by side.
+// The place is reserved under the lock and filled without it, so that threads write side by side.
 Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
   if (!open) TRY(begin_pack());
   const UnpublishedPtr pack = open;
@@ -326,7 +327,8 @@ Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
 
 namespace {
 
-// A failed fsync is not repeated: the kernel may have dropped the pages. The whole pack is given up instead.
+// A failed fsync is not repeated, because the kernel may have dropped the pages. The complete pack is abandoned
+// instead.
 Result<void> finish(const UnpublishedPack& pack, const PackEnd& end, const KeyId& key) {
   const int fd = pack.fd->get();
   TRY(os::write_at(fd, pack_header(pack.entries, key), 0));
@@ -360,7 +362,7 @@ Result<void> ChunkStore::State::publish() {
     changed.notify_all();
     return std::move(done).context("while sealing a pack of '" + directory.native() + "'");
   }
-  // Another thread may have listed it meanwhile; and a damaged one of the same content had the same name.
+  // Another thread may have listed it in the meantime; and a damaged pack with the same content had the same name.
   const auto listed = std::ranges::find(packs, name, &PublishedPack::name);
   const auto number = static_cast<std::uint32_t>(listed - packs.begin());
   if (listed == packs.end()) packs.push_back({name, clock().boot()});
@@ -387,7 +389,7 @@ Result<void> ChunkStore::State::publish_all() {
   return error ? Result<void>(*error) : Result<void>();
 }
 
-// Its blobs are not there any more; its other writers find out by seal().
+// Its blobs no longer exist; its other writers learn that from seal().
 void ChunkStore::State::give_up(UnpublishedPack& pack, const Error& why) {
   pack.failed = true;
   lost = why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to the room: what an open ChunkStore knows.
+// Holds the state of an open ChunkStore. Private to the room.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ struct BlobPlace {
         base(entry.base),
         sealed(is_sealed) {}
 };
-// A blob under the storage id of one pack.
+// Locates a blob under the storage id of one pack.
 struct FoundBlob {
   Digest id;
   BlobPlace place;
@@ -59,14 +59,14 @@ struct UnpublishedPack {
 };
 using UnpublishedPtr = std::shared_ptr<UnpublishedPack>;
 
-// A blob that a difference may be made from.
+// Holds a blob that can be the base of a difference.
 struct Base {
   BaseId id;
   Bytes content;
 };
 
-// The proof that a blob is the one that was put: its hash; or, for content sealed with the store's key, the tag. A tag
-// leaves only the encoder's work unchecked: enough for content that is hashed later itself.
+// Proves that a blob is the one that was put: by its hash, or, for content sealed with the store's key, by the tag. A
+// tag leaves only the encoder's work unchecked, which is enough for content that is hashed later.
 enum class Proof : std::uint8_t { hash, tag };
 
 struct ChunkStore::State {
@@ -78,7 +78,7 @@ struct ChunkStore::State {
 
   std::vector<PublishedPack> packs GRIDCTL_GUARDED_BY(mutex);
   std::set<std::string> known_names GRIDCTL_GUARDED_BY(mutex);  // also of packs that cannot be read
-  // Pack and offset of blobs that did not hash to their name.
+  // Pack and offset of blobs that did not match their hash.
   std::set<std::pair<std::string, std::uint64_t>> distrusted GRIDCTL_GUARDED_BY(mutex);
   std::unordered_map<Digest, BlobPlace> index GRIDCTL_GUARDED_BY(mutex);  // by storage id
   std::vector<UnpublishedPtr> unpublished GRIDCTL_GUARDED_BY(mutex);      // what they hold needs the mutex, too
@@ -87,7 +87,7 @@ struct ChunkStore::State {
   std::optional<Error> lost GRIDCTL_GUARDED_BY(mutex);  // what was put could not be kept; seal() has not told yet
   os::Condition changed;                                // a thread has written, or a pack is gone
   std::vector<std::pair<std::string, SharedFd>> open_packs GRIDCTL_GUARDED_BY(mutex);  // a few, newest last
-  // The mtime of packs/ when it was listed; -1 = never, or not settled.
+  // The mtime of packs/ when it was listed; -1: never, or not settled.
   std::int64_t listed_mtime_ns GRIDCTL_GUARDED_BY(mutex) = -1;
   bool loaded GRIDCTL_GUARDED_BY(mutex) = false;  // listed at least once
   std::uint64_t put_blobs GRIDCTL_GUARDED_BY(mutex) = 0, put_bytes GRIDCTL_GUARDED_BY(mutex) = 0;
@@ -101,70 +101,70 @@ struct ChunkStore::State {
   [[nodiscard]] KeyId key() const { return sealing() ? options.cipher->id() : KeyId{}; }
   [[nodiscard]] bool has_key_of(const PackIndex& pack) const { return !pack.key || pack.key == key(); }
   [[nodiscard]] Digest id_of(const Digest& digest) const;
-  // Looks up the index, by the id of this store or that of packs from before it had a key.
+  // Looks up the index, by the id of this store or of packs older than its key.
   [[nodiscard]] std::optional<FoundBlob> known(const Digest& digest) const GRIDCTL_REQUIRES(mutex);
 
   Result<void> refresh(bool force) GRIDCTL_REQUIRES(mutex);
   Result<void> load(const std::string& name) GRIDCTL_REQUIRES(mutex);
   void forget_all() GRIDCTL_REQUIRES(mutex);
-  // A blob by the beginning of its storage id.
+  // Finds a blob by the beginning of its storage id.
   [[nodiscard]] std::optional<FoundBlob> known(const BaseId& base) const GRIDCTL_REQUIRES(mutex);
-  // The digest may be of something else, whose base it then has itself: differences are made from whole blobs only.
+  // If the digest belongs to a difference, returns its base: bases are always complete blobs.
   [[nodiscard]] Result<std::optional<FoundBlob>> keep_base(const Digest& digest) GRIDCTL_REQUIRES(mutex);
-  // Like known(), after a look for new packs.
+  // Works like known(), after a look for new packs.
   [[nodiscard]] Result<std::optional<FoundBlob>> find(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // Looks up the index after waiting for the writer of that blob.
   [[nodiscard]] Result<std::optional<FoundBlob>> find_written(const Digest& digest) GRIDCTL_REQUIRES(mutex);
-  // True when it is here, and then claims it.
+  // Returns true if the blob is here, and claims it.
   Result<bool> keep(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   Result<bool> keep_locked(const Digest& digest) GRIDCTL_EXCLUDES(mutex);
-  // False when the pack is gone.
+  // Returns false if the pack is gone.
   Result<bool> claim(std::uint32_t pack) GRIDCTL_REQUIRES(mutex);
   Result<SharedFd> open_pack(const std::string& name) GRIDCTL_REQUIRES(mutex);
 
-  // Reads what `find` gives, which is called with the mutex held; not_found when that is nothing. Looks for another
-  // copy when one is damaged.
+  // Reads the blob that `find` returns; `find` is called with the mutex held; not_found if it returns nothing. Looks
+  // for another copy if one is damaged.
   using Find = std::function<Result<std::optional<FoundBlob>>()>;
   [[nodiscard]] Result<Bytes> read(const Find& find, Proof proof = Proof::hash) GRIDCTL_EXCLUDES(mutex);
   [[nodiscard]] Result<Bytes> read_base(const BaseId& base) GRIDCTL_EXCLUDES(mutex);
-  // nullopt when there is none of that size to be had.
+  // Returns nullopt if there is none with that size.
   [[nodiscard]] Result<std::optional<Base>> base_for(ByteView content, const Digest& before) GRIDCTL_EXCLUDES(mutex);
 
   Result<void> begin_pack() GRIDCTL_REQUIRES(mutex);
   [[nodiscard]] UnpublishedPack* unpublished_with(std::uint32_t number) GRIDCTL_REQUIRES(mutex);
   [[nodiscard]] BlobPlace place_in(const UnpublishedPack& pack, const PackEntry& entry) const;
-  // These give the mutex up while a disk works.
-  // `entry` without its offset, which is where the open pack ends, and its length. Closes the pack when it is full.
+  // These release the mutex while a disk works. `entry`: without its offset, which is the end of the open pack, and its
+  // length. Closes the pack when it is full.
   Result<void> append(PackEntry entry, ByteView stored) GRIDCTL_REQUIRES(mutex);
-  // Makes and publishes encrypted copies of blobs that lie open in a store with a key.
+  // Makes and publishes encrypted copies of open blobs in a store with a key.
   Result<void> encrypt_open(std::span<const Digest> digests) GRIDCTL_REQUIRES(mutex);
-  // Publishes what is open, and waits for what others are publishing.
+  // Publishes open packs, and waits for those that others are publishing.
   Result<void> publish_all() GRIDCTL_REQUIRES(mutex);
   Result<void> publish() GRIDCTL_REQUIRES(mutex);
-  // Appends the wanted blobs of a pack to the unfinished one. With check_first, false and nothing copied when one of
-  // them is damaged; with skip, damaged ones are left out.
+  // Appends the wanted blobs of a pack to the unfinished one. With check_first, returns false and copies nothing if one
+  // of them is damaged; with skip, leaves out damaged ones.
   enum class OnDamage : std::uint8_t { check_first, skip };
   Result<bool> copy_out(const std::string& name, const PackIndex& pack,
                         const std::function<bool(const Digest&)>& wanted, OnDamage on_damage) GRIDCTL_REQUIRES(mutex);
   Result<void> append_copy(PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored)
       GRIDCTL_REQUIRES(mutex);
-  // The packs that hold these blobs and their bases, claimed; nullopt when one was collected meanwhile.
+  // Returns the packs that hold these blobs and their bases, claimed; nullopt if one was collected in the meantime.
   [[nodiscard]] Result<std::optional<std::set<std::uint32_t>>> claim_packs_of(std::span<const Digest> digests)
       GRIDCTL_REQUIRES(mutex);
   void give_up(UnpublishedPack& pack, const Error& why) GRIDCTL_REQUIRES(mutex);
   void discard_unpublished() GRIDCTL_REQUIRES(mutex);
-  // The ids that packs may keep these blobs under.
+  // Returns the ids under which packs may keep these blobs.
   [[nodiscard]] std::unordered_set<Digest> ids_of(const std::unordered_set<Digest>& digests) const;
 };
 
 [[nodiscard]] ReadAt reader_of(int fd);
 [[nodiscard]] Result<PackIndex> read_pack(int fd, const std::string& name);  // also checks the name
-// Gives the content of what a difference was made from.
+// Returns the content of a difference's base.
 using ReadBase = std::function<Result<Bytes>(const BaseId&)>;
-// Opens, decodes and (by Proof::hash, or when they are not sealed) hashes the bytes that a pack holds of a blob.
+// Opens, decodes and (for Proof::hash, or if not sealed) hashes a blob's bytes from a pack.
 [[nodiscard]] Result<Bytes> decode_blob(Bytes stored, const std::string& pack, const FoundBlob& blob,
                                         const Cipher* cipher, const ReadBase& read_base, Proof proof = Proof::hash);
-// Reads one, then the same. No state. `stored`, unless null, gets its bytes as they are in the pack.
+// Reads a blob, then does the same. No state. `stored`, unless null, gets its bytes as they are in the pack.
 [[nodiscard]] Result<Bytes> read_blob(int fd, const std::string& pack, const FoundBlob& blob, const Cipher* cipher,
                                       const ReadBase& read_base, Proof proof = Proof::hash, Bytes* stored = nullptr);
 

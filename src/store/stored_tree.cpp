@@ -33,7 +33,7 @@ Result<StoredTree> store_tree(ChunkStore& chunks, const os::Path& directory, Sca
   };
   TRY_ASSIGN(Scan scanned, scan(directory, options));
   if (scanned.tree.entries.empty())
-    return make_error(Code::usage, directory.string() + " is empty: a checkpoint must hold something");
+    return make_error(Code::usage, directory.string() + " is empty: a checkpoint needs at least one file");
   const Bytes manifest = to_manifest(scanned.tree);
   StoredTree made{root_of(manifest), std::move(scanned.tree), std::move(scanned.notes), 0};
   TRY(chunks.put(made.root, manifest));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory becomes a tree in a store.
+// Stores a directory as a tree.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ struct StoredTree {
   std::uint64_t stored_bytes = 0;  // what it added to the store
 };
 
-// Durable when it returns. `previous`: root of an earlier state in the same store; what has not changed since is
-// quickly seen, and what has changed little is kept as a difference. It need not be readable. Chunks, threads and what
-// is previous are no matter of `options`. usage when there is nothing in the directory.
+// Durable when it returns. `previous`: root of an earlier state in the same store; unchanged files are recognised
+// quickly, and small changes are stored as differences. It need not be readable. Chunks, threads and the previous state
+// in `options` are ignored. usage if the directory is empty.
 [[nodiscard]] Result<StoredTree> store_tree(ChunkStore& chunks, const os::Path& directory, ScanOptions options,
                                             const std::optional<Digest>& previous);
 

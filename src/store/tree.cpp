@@ -62,16 +62,16 @@ Result<void> check_entry(const Entry& entry, const TreeLimits& limits) {
   return damaged("unknown kind of entry");
 }
 
-// Order, uniqueness and parents; REQUIRES: nothing. Directories are remembered by path, so the cost is linear.
+// Checks order, uniqueness and parents; REQUIRES: nothing. Directories are remembered by path, so the cost is linear.
 Result<void> check_order(const std::vector<Entry>& entries) {
   std::unordered_set<std::string_view> directories;
   const Entry* previous = nullptr;
   for (const Entry& entry : entries) {
     if (previous != nullptr && !(previous->path < entry.path))
-      return damaged("entry " + quoted_path(entry.path) + " is there twice or out of order");
+      return damaged("entry " + quoted_path(entry.path) + " appears twice or out of order");
     const std::string_view parent = parent_of(entry.path);
     if (!parent.empty() && !directories.contains(parent))
-      return damaged("entry " + quoted_path(entry.path) + " lies below something that is not a directory of the tree");
+      return damaged("entry " + quoted_path(entry.path) + " is below something that is not a directory of the tree");
     if (entry.kind == EntryKind::directory) directories.insert(entry.path);
     previous = &entry;
   }
@@ -86,7 +86,7 @@ Result<void> check_tree(const Tree& tree, const TreeLimits& limits) {
     if (entry.size > UINT64_MAX - total) return damaged("sizes of the tree overflow");
     total += entry.size;
     if (limits.bytes_max != 0 && total > limits.bytes_max)
-      return damaged("tree holds more than the " + format_size(limits.bytes_max) + " allowed");
+      return damaged("tree contains more than the " + format_size(limits.bytes_max) + " allowed");
   }
   return check_order(tree.entries);
 }
@@ -180,7 +180,7 @@ const Entry* earlier_file(const Tree& earlier, std::string_view path) {
   if (shape == path) return nullptr;
   for (const Entry& entry : earlier.entries) {
     if (entry.kind != EntryKind::file || shape_of(entry.path) != shape) continue;
-    // The longer number is the greater.
+    // The longer number is the greater one.
     if (found == nullptr || entry.path.size() >= found->path.size()) found = &entry;
   }
   return found;
@@ -274,7 +274,7 @@ Bytes to_manifest(const Tree& tree) {
 Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
   if (manifest.size() > k_manifest_max) return damaged("manifest is larger than 64 MiB");
   Reader in(manifest);
-  if (as_text(in.bytes(k_tree_magic.size())) != k_tree_magic) return damaged("bytes are no manifest");
+  if (as_text(in.bytes(k_tree_magic.size())) != k_tree_magic) return damaged("bytes are not a manifest");
   const auto version = in.number<std::uint16_t>();
   const auto features = in.number<std::uint16_t>();
   if (in.good() && (version != k_tree_version || features != 0)) {
@@ -292,7 +292,7 @@ Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
     TRY_ASSIGN(Entry entry, read_entry(in));
     tree.entries.push_back(std::move(entry));
   }
-  if (in.left() != 0) return damaged("manifest has bytes behind its last entry");
+  if (in.left() != 0) return damaged("manifest has bytes after its last entry");
   TRY(check_tree(tree, limits));
   if (tree.total_bytes() != total) return damaged("sizes in the manifest do not add up");
   return tree;

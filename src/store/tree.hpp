@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree as a value, and its one canonical encoding, the manifest: gridctl-store(5). Pure.
+// Represents a tree as a value, with its one canonical encoding, the manifest: gridctl-store(5). Pure.
 #pragma once
 
 #include <cstddef>
@@ -46,32 +46,33 @@ struct Tree {
 
   [[nodiscard]] std::uint64_t total_bytes() const;
   [[nodiscard]] std::uint64_t file_count() const;
-  // The space of its files and names on a disk, in blocks, about: one chunk may stand in it a million times.
+  // Returns the approximate space of its files and names on a disk, in blocks: one chunk may appear in it a million
+  // times.
   [[nodiscard]] std::uint64_t disk_bytes() const;
-  // The written space, without full chunks of zeros, which become holes.
+  // Returns the written space, without full chunks of zeros, which become holes.
   [[nodiscard]] std::uint64_t written_bytes() const;
-  // Each digest once, in the order of the files.
+  // Returns each digest once, in the order of the files.
   [[nodiscard]] std::vector<Chunk> unique_chunks() const;
   [[nodiscard]] const Entry* find(std::string_view path) const;
 };
 
-// The file of an earlier state that this one goes on from: of the same path, or else the newest whose path differs only
-// in its numbers (step-300/model.pt after step-200/model.pt). nullptr when there is none.
+// Returns the earlier version of this file: the one with the same path, or otherwise the newest whose path differs only
+// in its numbers (step-300/model.pt after step-200/model.pt). nullptr if there is none.
 [[nodiscard]] const Entry* earlier_file(const Tree& earlier, std::string_view path);
-// For chunks that `earlier` lacks: what stood there in the same place, at the same offset of the earlier file.
+// Returns, for chunks that `earlier` lacks, the chunk at the same offset of the earlier file.
 [[nodiscard]] std::unordered_map<Digest, Digest> earlier_chunks(const Tree& tree, const Tree& earlier);
 
-// The limits that a reader sets for a foreign manifest.
+// Sets the limits for reading a foreign manifest.
 struct TreeLimits {
   std::uint64_t bytes_max = 0;  // quota: sum of file sizes; 0 = none
   std::uint32_t entries_max = k_entries_max;
   bool links_stay_inside = false;  // refuse links that could lead out of the tree (checkpoints)
 };
 
-// A path that a tree may hold; the error says what is wrong with it.
+// Checks a path of a tree; the error says what is wrong with it.
 [[nodiscard]] Result<void> check_path(std::string_view path);
-// True when a link at `path` to `target` cannot leave the tree, whatever other such links the tree holds: the target is
-// relative and has ".." only in front, not more of them than the link is deep.
+// Returns true if a link at `path` to `target` cannot leave the tree, whatever other such links the tree holds: the
+// target is relative and has ".." only at its start, at most as many as the link is deep.
 [[nodiscard]] bool link_stays_inside(std::string_view path, std::string_view target);
 
 // Sorts, then checks every rule of a tree.
@@ -79,9 +80,9 @@ struct TreeLimits {
 
 // REQUIRES: the tree came from make_tree or parse_manifest.
 [[nodiscard]] Bytes to_manifest(const Tree& tree);
-// checkpoint_damaged when it is not a canonical manifest within the limits.
+// checkpoint_damaged if it is not a canonical manifest within the limits.
 [[nodiscard]] Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits = {});
-// SHA-256 of the manifest.
+// Returns the SHA-256 of the manifest.
 [[nodiscard]] Digest root_of(ByteView manifest);
 
 }  // namespace gridctl::store

@@ -17,7 +17,7 @@ constexpr std::size_t k_name_max = 4096;
 
 Error torn_archive(std::string why) { return make_error(Code::checkpoint_damaged, "zip: " + std::move(why)); }
 
-// Little-endian field; REQUIRES: it lies inside.
+// Reads a little-endian field; REQUIRES: it is inside.
 template <class T>
 T field(ByteView bytes, std::size_t offset) {
   std::uint64_t value = 0;
@@ -34,7 +34,7 @@ struct Member {
   std::string name;
 };
 
-// The end record stands where its comment reaches exactly to the end of the file.
+// The end record is where its comment reaches exactly to the end of the file.
 std::optional<std::size_t> find_end(ByteView tail) {
   if (tail.size() < k_end_bytes) return std::nullopt;
   for (std::size_t at = tail.size() - k_end_bytes + 1; at-- > 0;) {
@@ -49,7 +49,7 @@ Result<Directory> read_end64(ByteView tail, std::size_t end, std::uint64_t tail_
   const std::size_t locator = end - k_locator_bytes;
   const auto offset = field<std::uint64_t>(tail, locator + 8);
   const std::uint64_t locator_offset = tail_offset + locator;
-  if (offset > locator_offset || locator_offset - offset < k_end64_bytes) return torn_archive("zip64 locator points outside");
+  if (offset > locator_offset || locator_offset - offset < k_end64_bytes) return torn_archive("zip64 locator points outside the archive");
   TRY_ASSIGN(const Bytes record, read(offset, k_end64_bytes));
   if (record.size() != k_end64_bytes || field<std::uint32_t>(record, 0) != k_end64_signature)
     return torn_archive("zip64 end record is missing");
@@ -68,12 +68,12 @@ Result<Directory> find_directory(std::uint64_t file_size, const ReadAt& read) {
   TRY_ASSIGN(const Bytes tail, read(tail_offset, tail_size));
   if (tail.size() != tail_size) return torn_archive("file became shorter");
   const auto end = find_end(tail);
-  if (!end) return torn_archive("no end record: the file is torn or not finished");
+  if (!end) return torn_archive("no end record: the file is torn or unfinished");
   if (*end >= k_locator_bytes && field<std::uint32_t>(tail, *end - k_locator_bytes) == k_locator_signature)
     return read_end64(tail, *end, tail_offset, read);
   const Directory directory{field<std::uint32_t>(tail, *end + 16), field<std::uint32_t>(tail, *end + 12),
                             field<std::uint16_t>(tail, *end + 10)};
-  if (field<std::uint16_t>(tail, *end + 8) != directory.count) return torn_archive("archive of several disks");
+  if (field<std::uint16_t>(tail, *end + 8) != directory.count) return torn_archive("archive spans several disks");
   if (directory.offset + directory.size != tail_offset + *end)
     return torn_archive("central directory does not end at the end record");
   return directory;
@@ -124,7 +124,7 @@ Result<std::vector<Member>> read_members(ByteView bytes, const Directory& direct
 
 Result<Extent> locate(const Member& member, std::uint64_t directory_offset, const ReadAt& read) {
   if (member.header > directory_offset || directory_offset - member.header < k_local_bytes)
-    return torn_archive("local header lies outside of the archive");
+    return torn_archive("local header is outside the archive");
   TRY_ASSIGN(const Bytes local, read(member.header, k_local_bytes));
   if (local.size() != k_local_bytes || field<std::uint32_t>(local, 0) != k_local_signature)
     return torn_archive("local header is missing");
@@ -132,7 +132,7 @@ Result<Extent> locate(const Member& member, std::uint64_t directory_offset, cons
   const std::uint64_t begin =
       member.header + k_local_bytes + field<std::uint16_t>(local, 26) + field<std::uint16_t>(local, 28);
   if (begin > directory_offset || member.stored > directory_offset - begin)
-    return torn_archive("entry reaches out of the archive");
+    return torn_archive("entry extends beyond the archive");
   return Extent{begin, begin + member.stored};
 }
 
@@ -143,7 +143,7 @@ Result<std::vector<Tensor>> zip_entries(std::uint64_t file_size, const ReadAt& r
   if (directory.size > k_zip_directory_max || directory.count > directory.size / k_central_bytes)
     return torn_archive("implausible central directory");
   TRY_ASSIGN(const Bytes bytes, read(directory.offset, static_cast<std::size_t>(directory.size)));
-  if (bytes.size() != directory.size) return torn_archive("central directory is cut off");
+  if (bytes.size() != directory.size) return torn_archive("central directory is truncated");
   TRY_ASSIGN(std::vector<Member> members, read_members(bytes, directory));
   std::vector<Tensor> entries;
   entries.reserve(members.size());

@@ -52,7 +52,7 @@ Result<Bytes> unpack(Parcel parcel, std::size_t plain_size, Codecs agreed) {
   if (!agreed.includes(parcel.encoding.codec))
     return make_error(Code::protocol_violation, "a chunk came with codec " +
                                                     std::to_string(static_cast<int>(parcel.encoding.codec)) +
-                                                    ", which was not agreed on");
+                                                    ", which was not negotiated");
   if (parcel.encoding.codec != store::Codec::raw) return store::decode(parcel.encoding, parcel.bytes, plain_size);
   if (parcel.bytes.size() == plain_size) return std::move(parcel.bytes);
   return make_error(Code::checkpoint_damaged, "a chunk of " + std::to_string(plain_size) + " bytes came with " +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks in encoded form: which encodings the two sides agreed on, and whether encoding is worth its time on a link.
+// Handles chunks in encoded form: which encodings the two sides agreed on, and whether encoding is worth its time on a
+// link.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@
 
 namespace gridctl::transfer {
 
-// Bytes as they travel.
+// Holds bytes in the form in which they travel.
 struct Parcel {
   Bytes bytes;
   store::Encoding encoding;  // raw: the bytes are the content
 };
 
-// Which codecs one side decodes. Told by words of the handshake, "codec-N": gridctl-agent(7).
+// Says which codecs one side decodes. Announced by words of the handshake, "codec-N": gridctl-agent(7).
 class Codecs {
  public:
   Codecs() = default;  // none: everything travels plain
@@ -34,21 +35,22 @@ class Codecs {
   std::uint32_t bits_ = 0;  // bit N: codec N
 };
 
-// The content of a parcel that a peer sent. protocol_violation for a codec that `agreed` lacks, checkpoint_damaged when
-// it is no encoding of exactly `plain_size` bytes. The content itself is not verified.
+// Returns the content of a parcel from a peer. protocol_violation for a codec that `agreed` lacks, checkpoint_damaged
+// if it is not an encoding of exactly `plain_size` bytes. The content itself is not verified.
 [[nodiscard]] Result<Bytes> unpack(Parcel parcel, std::size_t plain_size, Codecs agreed);
 
-// Weighs what encoding has cost against what it has saved on this link, as the sender measures it: what pays on an
-// uplink is a brake in a LAN, and nobody should have to configure it. Any thread.
+// Compares the cost of encoding with its savings on this link, as the sender measures them: encoding that pays on an
+// uplink slows down a LAN, and no user should have to configure it. Any thread.
 class EncodingWorth {
  public:
-  // For the next chunk. True until the link is known; when it does not pay, still true now and then: contents differ.
+  // Decides for the next chunk. True until the link is known; if it does not pay, still true occasionally, because
+  // contents differ.
   [[nodiscard]] bool wanted();
   void encoded(std::size_t plain, std::size_t stored, Duration took);
   void sent(std::size_t bytes, Duration took);
 
  private:
-  // Sums whose past fades.
+  // Holds sums in which the past fades.
   struct Rate {
     double bytes = 0, seconds = 0;
     void add(double more_bytes, double more_seconds);
@@ -59,7 +61,7 @@ class EncodingWorth {
   int refused_ GRIDCTL_GUARDED_BY(mutex_) = 0;
 };
 
-// Encodes where it is agreed on, worth it, and gains.
+// Encodes if that is agreed on, worth it, and makes the chunk smaller.
 [[nodiscard]] Parcel pack(Bytes plain, Codecs agreed, EncodingWorth& worth, const os::Clock& clock);
 
 }  // namespace gridctl::transfer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame link over two descriptors: stdin and stdout of the agent, or both ends of a socket.
+// Links frames over two descriptors: stdin and stdout of the agent, or both ends of a socket.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace gridctl::transfer {
 class FdLink : public wire::Link {
  public:
   // Borrows the descriptors (the same twice for a socket) and makes them non-blocking. With `await_preamble`, skips
-  // login noise first. SIGPIPE must be ignored when `write_fd` is a pipe.
+  // login noise first. SIGPIPE must be ignored if `write_fd` is a pipe.
   FdLink(int read_fd, int write_fd, bool await_preamble, const os::Clock& clock = os::system_clock());
 
   Result<void> send(const wire::Frame& frame, BootTime deadline) override;
   Result<wire::Frame> receive(BootTime deadline) override;
-  // The peer sends nothing any more.
+  // Returns true if the peer will send nothing more.
   [[nodiscard]] bool is_closed() const;
-  // Bytes as they are, for the preamble.
+  // Sends bytes unframed, for the preamble.
   Result<void> send_raw(std::string_view bytes, BootTime deadline);
 
  private:

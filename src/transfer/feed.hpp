@@ -26,13 +26,13 @@ class Feed {
     Result<Parcel> parcel;  // an error is the last item
   };
 
-  // `worth` and `clock` must outlive it. `modest`: gives way to whatever else the machine does.
+  // `worth` and `clock` must outlive it. `modest`: yields to everything else on the machine.
   Feed(Source source, Codecs agreed, EncodingWorth& worth, const os::Clock& clock, bool modest);
   ~Feed();
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // In the order of the source; nullopt at its end.
+  // Returns items in the order of the source; nullopt at its end.
   [[nodiscard]] std::optional<Item> take();
 
  private:

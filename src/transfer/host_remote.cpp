@@ -23,7 +23,7 @@ static_assert(wire::k_remote_read_max == store::k_object_read_max);
 static_assert(wire::k_remote_object_max == store::k_object_max);
 static_assert(wire::k_remote_name_max == store::k_object_name_max);
 
-// A connection that knows whether it can still be used.
+// Represents a connection that knows whether it can still be used.
 class Session final : public wire::Link {
  public:
   Session(std::unique_ptr<wire::Link> link, const os::Clock& clock) : link_(std::move(link)), with{*this, clock} {}
@@ -32,7 +32,7 @@ class Session final : public wire::Link {
   Result<wire::Frame> receive(BootTime deadline) override { return note(link_->receive(deadline)); }
   [[nodiscard]] bool is_broken() const { return broken_; }
 
-  // Sends the request; its stream.
+  // Sends the request; returns its stream.
   Result<std::uint32_t> begin(const RemoteRequest& request) {
     const std::uint32_t stream = next_stream_++;
     TRY(with.send(FrameKind::request, stream, wire::encode(request)));
@@ -59,7 +59,7 @@ class Session final : public wire::Link {
   Conversation with;
 };
 
-// The host's list of objects, taken line by line: names of objects, each once, in order, none unasked.
+// Reads the host's list of objects line by line: names of objects, each once, in order, only requested ones.
 class Lines {
  public:
   explicit Lines(std::string_view prefix) : prefix_(prefix) {}
@@ -72,7 +72,7 @@ class Lines {
       begin = end + 1;
     }
     rest_.erase(0, begin);
-    return rest_.size() > k_line_max ? odd("a line without end") : Result<void>();
+    return rest_.size() > k_line_max ? odd("an endless line") : Result<void>();
   }
   Result<std::vector<Object>> finish() && {
     if (!rest_.empty()) return odd("half a line");
@@ -150,7 +150,7 @@ class HostRemote final : public store::Backend {
   Result<bool> put_new(std::string_view name, ByteView content) override {
     TRY(check(name));
     if (content.size() > store::k_object_read_max)
-      return make_error(Code::unsupported, "an object of " + format_size(content.size()) + " is not written only once");
+      return make_error(Code::unsupported, "an object of " + format_size(content.size()) + " is too large to be written exclusively");
     const auto give = [content](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
       const ByteView part = content.subspan(offset, size);
       return Bytes(part.begin(), part.end());
@@ -162,7 +162,7 @@ class HostRemote final : public store::Backend {
                  return send(session, request(RemoteDeed::put_new, name, content.size()), give, {}, ours);
                }));
     if (stored || tries == 1) return stored;
-    // The answer to the first try was lost: what lies there may be from it.
+    // The answer to the first try was lost: the object there may come from it.
     TRY_ASSIGN(const Bytes there, read(name, 0, store::k_object_read_max));
     return std::equal(there.begin(), there.end(), content.begin(), content.end());
   }
@@ -183,8 +183,8 @@ class HostRemote final : public store::Backend {
     return {deed, folder_.path, folder_.marked, std::string(name), offset, bytes};
   }
 
-  // Over the connection that there is, or another one. What the host answers is the end of it; a connection that broke
-  // is replaced, once. `allowed`: a code that may mean something to the caller.
+  // Runs work over the present connection, or over a new one. The host's answer is final; a broken connection is
+  // replaced once. `allowed`: a code that may have a meaning for the caller.
   template <class Work>
   auto tried(Work work, Code allowed = Code::io) -> decltype(work(std::declval<Session&>())) {
     for (int left = k_tries;;) {
@@ -213,7 +213,7 @@ class HostRemote final : public store::Backend {
     return {};
   }
 
-  // A host may say what it likes: that a checkpoint is damaged here, for instance. Only what a remote can know counts.
+  // A host may claim anything: that a checkpoint is damaged here, for instance. Only what a remote can know counts.
   [[nodiscard]] Error as_of_remote(Error error, Code allowed) const {
     constexpr Code k_known[] = {Code::no_space, Code::host_unreachable, Code::timed_out,
                                 Code::refused,  Code::unsupported,      Code::protocol_violation};
@@ -232,7 +232,7 @@ class HostRemote final : public store::Backend {
     for (std::uint64_t done = 0; done < request.bytes && !ours;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(k_data_frame, request.bytes - done));
       Result<Bytes> piece = content(done, wanted);
-      if (piece && piece->size() != wanted) piece = make_error(Code::io, "what was to be copied became shorter");
+      if (piece && piece->size() != wanted) piece = make_error(Code::io, "the data to copy became shorter");
       if (!piece) {
         ours = std::move(piece).error();
         break;

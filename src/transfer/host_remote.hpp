@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder on a host as a remote that keeps copies (store::Backend): its agent stores what it is sent. Nothing that the
-// host says is believed; reading back is what proves a copy. By our agent and not by SFTP: it syncs folders too, writes
-// only where a name is free, and is reached through every jump host.
+// Uses a folder on a host as a remote that keeps copies (store::Backend): its agent stores what it is sent. Nothing
+// that the host says is trusted; only reading back proves a copy. Uses our agent instead of SFTP: it also syncs
+// folders, writes only where a name is free, and is reachable through every jump host.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct HostFolder {
   bool marked = true;  // false: no mark is asked for, and the folder is made where its parent is there
 };
 
-// Contacts nobody yet. `open` is called when a connection is needed, and once more when one broke in the midst of an
+// Does not contact the host yet. `open` is called when a connection is needed, and again if one broke during an
 // operation; its errors are passed on. The clock must outlive the remote.
 [[nodiscard]] std::unique_ptr<store::Backend> open_host_remote(HostFolder folder, MoreLinks open,
                                                               const os::Clock& clock);

@@ -29,7 +29,7 @@ Result<void> upload_from_host(wire::Link& link, const os::Clock& clock, wire::Up
     TRY_ASSIGN(const wire::Frame frame, link.receive(std::min(over, with.deadline())));
     if (frame.kind == wire::FrameKind::event) continue;
     if (frame.stream != k_stream || (frame.kind != wire::FrameKind::data && frame.kind != wire::FrameKind::end))
-      return make_error(Code::protocol_violation, "something else came while an upload was waited for");
+      return make_error(Code::protocol_violation, "received something else while waiting for an upload");
     if (frame.kind == wire::FrameKind::data) {
       if (go_on && !go_on()) return make_error(Code::cancelled, "copying was stopped");
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has a host put a pack of its own checkpoint where a signed request says.
+// Makes a host upload a pack of its own checkpoint to the place in a signed request.
 #pragma once
 
 #include <functional>

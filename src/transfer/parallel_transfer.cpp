@@ -15,8 +15,8 @@ constexpr double k_gain_min = 1.15;                             // they must giv
 constexpr double k_worth_seconds = 2;                           // a login takes about one
 constexpr std::uint64_t k_share_min = 1 << 20;                  // less is not worth dividing between lanes
 
-// Where a login takes so long, one connection carries a window in a round trip (libssh2's have 2 MiB), and a login some
-// ten: for so many bytes it pays to have several from the start.
+// If a login takes this long, one connection carries a window per round trip (libssh2's have 2 MiB), and a login takes
+// about ten: with this many bytes, it pays to have several connections from the start.
 constexpr Duration k_far = std::chrono::milliseconds{300};
 constexpr std::uint64_t k_far_bytes = 64ull << 20;
 
@@ -65,7 +65,7 @@ std::vector<store::Chunk> ParallelTransfer::take(const wire::Link& lane, std::ui
   const os::MutexLock lock(mutex_);
   std::vector<store::Chunk> some;
   if (failure_ || is_surplus(lane)) return some;
-  // Towards the end all lanes get a share, so that none works alone for long.
+  // Towards the end, all lanes get a share, so that none works alone for long.
   bytes_max = std::min(bytes_max, std::max(bytes_left_ / (2 * lanes_), k_share_min));
   std::uint64_t bytes = 0;
   while (taken_ < chunks_.size() && some.size() < count_max) {
@@ -131,8 +131,8 @@ std::optional<double> ParallelTransfer::rate(BootTime now) {
   return rate;
 }
 
-// More connections as long as the last ones have paid: the rate of one tells neither whether a window, a lossy path or
-// the link itself bounds it.
+// Opens more connections as long as the last ones paid: the rate of one does not show whether a window, a lossy path or
+// the link itself limits it.
 void ParallelTransfer::weigh(double rate) {
   const bool paid = rate >= rate_before_ * k_gain_min;
   settled_ = !paid || lanes_ == k_lanes_max;

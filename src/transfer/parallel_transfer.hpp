@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer over one connection or several: the chunks that wait, what has been done, and how many connections help.
-// An SSH session carries one window in a round trip. Whether window, loss or link is the bound shows only when another
-// connection is tried; it is kept if the whole becomes faster.
+// Runs one transfer over one or more connections: the waiting chunks, the finished ones, and how many connections help.
+// An SSH session carries one window per round trip. Whether window, loss or link is the limit shows only by trying
+// another connection; it is kept if the complete transfer becomes faster.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct BulkLink {
 // Opens another connection to the same host; called by several threads.
 using MoreLinks = std::function<Result<BulkLink>()>;
 
-// The way to a host. What it refers to must outlive the transfer.
+// Describes the way to a host. Everything that it refers to must outlive the transfer.
 struct Route {
   Route(wire::Link& first, Codecs takes = {}, MoreLinks open_more = {},  // NOLINT: one link is a way already
         Duration opening_took = {})
@@ -45,32 +45,32 @@ struct Route {
 
 class ParallelTransfer {
  public:
-  // `stats` has the totals already; all must outlive it. `progress` is called by one thread at a time.
+  // `stats` already has the totals; all must outlive it. `progress` is called by one thread at a time.
   ParallelTransfer(const Route& route, const os::Clock& clock, const Progress& progress, TransferStats& stats)
       : route_(route), clock_(clock), progress_(progress), stats_(stats) {}
 
-  // The work of one connection until nothing is left to take; called by a thread for each.
+  // Does the work of one connection until nothing is left to take; each connection has its own thread.
   using Lane = std::function<Result<void>(Conversation with, Codecs codecs)>;
-  // Runs `lane` over the first connection, and over more of them as long as that makes the whole faster. An error of
-  // the first connection, or any that is not the breaking of another, ends all. What a broken one had taken is not
-  // done.
+  // Runs `lane` over the first connection, and over more of them as long as that makes the complete transfer faster. An
+  // error of the first connection, or any other than the breaking of another one, ends all. Chunks that a broken one
+  // had taken are not done.
   [[nodiscard]] Result<void> run(std::vector<store::Chunk> chunks, const Lane& lane);
   [[nodiscard]] std::size_t lanes() const {  // of the last run
     const os::MutexLock lock(mutex_);
     return lanes_;
   }
 
-  // A conversation whose bytes are counted.
+  // Returns a conversation whose bytes are counted.
   [[nodiscard]] Conversation conversation(wire::Link& link);
-  // For lanes. Chunks to move next, at most so many bytes (but one chunk at least); empty: nothing is left for this
-  // one.
+  // Called by lanes. Returns the chunks to move next, at most this many bytes (but at least one chunk); empty: nothing
+  // is left for this lane.
   [[nodiscard]] std::vector<store::Chunk> take(const wire::Link& lane, std::uint64_t bytes_max, std::size_t count_max);
   [[nodiscard]] Result<void> tell();                           // cancelled, or why another lane failed
   [[nodiscard]] Result<void> done(const store::Chunk& chunk);  // counts, and tells
 
  private:
   void moved(std::size_t bytes);
-  // Bytes a second, measured anew each time.
+  // Returns bytes a second, measured again each time.
   [[nodiscard]] std::optional<double> rate(BootTime now) GRIDCTL_REQUIRES(mutex_);
   void weigh(double rate) GRIDCTL_REQUIRES(mutex_);
   void grow(std::size_t count) GRIDCTL_REQUIRES(mutex_);

@@ -26,17 +26,17 @@ std::vector<Digest> digests_of(const std::vector<Chunk>& chunks) {
 }
 
 // Equal bytes have one length: a manifest that gives a chunk two, or another one than the chunk has here, describes
-// files that nobody can make.
+// files that cannot exist.
 Result<void> check_lengths(const store::Tree& tree) {
   std::unordered_map<Digest, std::uint32_t> lengths;
   for (const store::Entry& entry : tree.entries)
     for (const Chunk& chunk : entry.chunks)
       if (lengths.emplace(chunk.digest, chunk.size).first->second != chunk.size)
-        return make_error(Code::checkpoint_damaged, "the host's manifest gives one chunk two lengths");
+        return make_error(Code::checkpoint_damaged, "the host's manifest gives a chunk two lengths");
   return {};
 }
 
-// Where chunks go, for all connections of a pull.
+// Receives chunks for all connections of a pull.
 class Sink {
  public:
   Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier, const PullGuard& guard)
@@ -58,7 +58,7 @@ class Sink {
 
   Result<void> put(const Chunk& chunk, ByteView content) {
     if (content.size() != chunk.size)
-      return make_error(Code::checkpoint_damaged, "a chunk came in another length than the manifest gives it");
+      return make_error(Code::checkpoint_damaged, "a chunk has a different length than the manifest says");
     const auto before = earlier_.find(chunk.digest);
     TRY(into_.put(chunk.digest, content, before == earlier_.end() ? nullptr : &before->second));
     if (guard_.came) guard_.came(chunk.digest);
@@ -73,7 +73,7 @@ class Sink {
     return into_.seal();
   }
 
-  // Before the first chunk is asked for.
+  // Called before the first chunk is requested.
   Result<void> make_room(const std::vector<Chunk>& asked) {
     std::uint64_t bytes = 0;
     for (const Chunk& chunk : asked) bytes += chunk.size;
@@ -86,13 +86,13 @@ class Sink {
     TRY(into_.seal());
     TRY_ASSIGN(const std::vector<Chunk> lost, missing(wanted));
     if (lost.empty()) return {};
-    Error error = make_error(Code::busy, std::to_string(lost.size()) + " chunks were collected while the rest came");
+    Error error = make_error(Code::busy, std::to_string(lost.size()) + " chunks were collected during the transfer");
     error.retry = Retry::same_host_later;
     return error;
   }
 
  private:
-  // Returns the chunks that are missing here. Chunks that are here must be as long as the manifest says.
+  // Returns the chunks that are missing here. Chunks that are here must have the length in the manifest.
   Result<std::vector<Chunk>> missing(const std::vector<Chunk>& wanted) {
     const std::vector<Digest> digests = digests_of(wanted);
     TRY_ASSIGN(const auto indices, into_.missing(digests));
@@ -115,7 +115,7 @@ class Sink {
   std::atomic<std::uint64_t> unsealed_{0}, to_come_{0};
 };
 
-// One connection: asks for the next chunks while those before them come.
+// Represents one connection: requests the next chunks while earlier ones arrive.
 class Fetcher {
  public:
   Fetcher(Conversation with, const wire::CheckpointRef& checkpoint, ParallelTransfer& haul, Sink& sink)
@@ -207,7 +207,7 @@ Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& ch
   Sink sink(into, earlier == nullptr ? std::unordered_map<Digest, Digest>{} : store::earlier_chunks(tree, *earlier),
             guard);
   if (const auto fetched = fetch_chunks(route, checkpoint, wanted, sink, clock, progress, stats); !fetched) {
-    // After a broken link what came is kept for the next attempt; of who lies nothing more is.
+    // After a broken link, the received chunks are kept for the next attempt; from a host that lies, nothing more is.
     const Code code = fetched.error().code;
     if (code != Code::protocol_violation && code != Code::checkpoint_damaged && code != Code::no_space)
       static_cast<void>(into.seal());

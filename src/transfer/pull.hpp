@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bringing a host's checkpoint into our store: nothing the host says is believed, all of it is checked.
+// Fetches a host's checkpoint into our store: nothing that the host says is trusted, everything is checked.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,21 @@ struct Pulled {
   TransferStats stats;
 };
 
-// The limits that the caller sets for a host, which may lie.
+// Holds the caller's limits for a host, which may lie.
 struct PullGuard {
-  // Whether a chunk that is here need not be asked for. Who learns which chunks we lack learns what other jobs have:
-  // those of the same job, and what this host has had, tell it nothing. Empty: all.
+  // Returns whether a chunk that is here need not be requested. A host that learns which chunks we lack learns what
+  // other jobs have; chunks of the same job, and chunks that this host has had, reveal nothing. Empty: all.
   std::function<bool(const Digest&)> may_reuse = {};
   std::function<void(const Digest&)> came = {};  // a chunk has come from the host; by several threads
-  // Asked with the bytes that are still to come, at the beginning and as they come; an error ends the pull.
+  // Called with the bytes that are still to come, at the beginning and as they arrive; an error ends the pull.
   std::function<Result<void>(std::uint64_t)> room = {};
 };
 
-// manifest → root, limits and quota checked → get what our store lacks, pipelined, each chunk hashed → manifest put →
-// seal → all chunks claimed once more. When it returns success, the checkpoint is whole and durable in `into` under
-// `expected_root`. Resumable: chunks that came whole are not fetched again. `bytes_quota` 0 = none.
-// The chunk that `earlier` has at the same position, if it is given, may serve to keep a chunk as a difference.
-// After an error the link is in an unknown state: close it.
+// manifest → root, limits and quota checked → get missing chunks, pipelined, each chunk hashed → manifest put → seal →
+// all chunks claimed once more. When it returns success, the checkpoint is complete and durable in `into` under
+// `expected_root`. Resumable: chunks received completely are not fetched again. `bytes_quota` 0 = none. With `earlier`,
+// its chunk at the same position may be the base of a difference. After an error, the link is in an unknown state:
+// close it.
 [[nodiscard]] Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& checkpoint,
                                              const Digest& expected_root, std::uint64_t bytes_quota,
                                              store::ChunkStore& into, const os::Clock& clock,

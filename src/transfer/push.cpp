@@ -17,7 +17,7 @@ namespace {
 using store::Chunk;
 using wire::FrameKind;
 
-// One connection to the host's cache.
+// Represents one connection to the host's cache.
 class Sender {
  public:
   explicit Sender(Conversation with, JobId job = {}) : with_(std::move(with)), job_(std::move(job)) {}
@@ -38,7 +38,7 @@ class Sender {
       TRY_ASSIGN(const wire::HaveReply reply, wire::parse_have_reply(payload));
       for (const std::uint32_t index : reply.missing) {
         if (index >= batch.size())
-          return make_error(Code::protocol_violation, "host misses a chunk it was not asked for");
+          return make_error(Code::protocol_violation, "the host reports a missing chunk that it was not asked for");
         missing.push_back(batch[index]);
       }
     }
@@ -57,7 +57,7 @@ class Sender {
     return unsealed_ >= k_seal_period ? ask_to_seal() : Result<void>();
   }
 
-  // All that was put is durable.
+  // Makes durable everything that was put.
   Result<void> seal() {
     TRY(ask_to_seal());
     while (!in_flight_.empty()) TRY(await_one());
@@ -130,7 +130,7 @@ class Push {
     return {};  // what may still be missing is found at the end
   }
 
-  // The first connection goes on with the manifest, without waiting in between.
+  // The first connection continues with the manifest, without waiting in between.
   Result<void> lane(Conversation with, Codecs codecs) {
     if (&with.link == &first_link_) return send_some(first_, codecs);
     Sender sender(std::move(with));

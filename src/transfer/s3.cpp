@@ -22,7 +22,7 @@ constexpr std::size_t k_pages_max = 2 * store::k_objects_max / 1000;  // servers
 constexpr std::size_t k_small_max = 8u << 20;                         // bytes of what put_new puts
 constexpr std::string_view k_writer = "x-amz-meta-gridctl-writer";
 
-// A-Z a-z 0-9 . _ -, in parts that do not begin with a dot.
+// Accepts A-Z a-z 0-9 . _ -, in parts that do not begin with a dot.
 bool is_object_name(std::string_view name) {
   if (name.empty() || name.size() > store::k_object_name_max) return false;
   bool begins = true;
@@ -59,7 +59,7 @@ class S3 : public store::Backend {
   }
   Result<bool> put_new(std::string_view name, ByteView content) override {
     TRY(check_name(name));
-    if (content.size() > k_small_max) return make_error(Code::usage, "put_new is for small things");
+    if (content.size() > k_small_max) return make_error(Code::usage, "put_new is only for small objects");
     return put_if_free(name, content).context("while putting " + described(name));
   }
   Result<void> remove(std::string_view name) override {
@@ -93,7 +93,7 @@ class S3 : public store::Backend {
   Result<S3Outcome> ask(const S3Call& call) { return wires_.front()->call(call); }
 
   static Error unexpected(const S3Outcome& outcome) {
-    std::string text = "the server answers " + std::to_string(outcome.answer.status);
+    std::string text = "the server answered " + std::to_string(outcome.answer.status);
     if (!outcome.error.code.empty()) text += " " + outcome.error.code;
     if (!outcome.error.message.empty()) text += ": " + outcome.error.message;
     return make_error(Code::protocol_violation, std::move(text));
@@ -109,11 +109,11 @@ class S3 : public store::Backend {
       TRY_ASSIGN(S3Page page, page_of(whole, token));
       for (Object& object : page.objects) {
         object.name.erase(0, skipped);
-        // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can ask for.
+        // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can request.
         if (is_object_name(object.name)) found.push_back(std::move(object));
       }
       if (found.size() > store::k_objects_max || tokens.size() > k_pages_max)
-        return make_error(Code::protocol_violation, "the listing has no end");
+        return make_error(Code::protocol_violation, "the listing is endless");
       token = std::move(page.next);
       if (!token.empty() && !tokens.insert(token).second)
         return make_error(Code::protocol_violation, "the listing repeats itself");
@@ -123,7 +123,7 @@ class S3 : public store::Backend {
     const auto twice =
         std::ranges::adjacent_find(found, [](const Object& a, const Object& b) { return a.name == b.name; });
     if (twice != found.end())
-      return make_error(Code::protocol_violation, "the listing tells of " + twice->name + " twice");
+      return make_error(Code::protocol_violation, "the listing contains " + twice->name + " twice");
     return found;
   }
 
@@ -162,15 +162,15 @@ class S3 : public store::Backend {
     if (answer.status == 200 && offset == 0 && got <= asked) return {};  // all there is, and no range about it
     if (answer.status != 206)
       return make_error(Code::protocol_violation,
-                        "the server answers " + std::to_string(answer.status) + " instead of the range");
+                        "the server answered " + std::to_string(answer.status) + " instead of the range");
     TRY_ASSIGN(const S3Range range, parse_content_range(answer.header("content-range")));
     const bool right = range.first == offset && got == range.last - range.first + 1 &&
                        (got == asked || (got < asked && range.last + 1 == range.total));
-    if (!right) return make_error(Code::protocol_violation, "the server gives other bytes than were asked for");
+    if (!right) return make_error(Code::protocol_violation, "the server returned other bytes than requested");
     return {};
   }
 
-  // The remote's own word is enough for leaving something as it is: whoever reads, verifies.
+  // The remote's own statement is enough to leave an object as it is: every reader verifies.
   Result<bool> is_there(std::string_view name, std::uint64_t size) {
     TRY_ASSIGN(const S3Outcome outcome, ask(call_for("HEAD", name)));
     return outcome.answer.status == 200 && outcome.answer.header("content-length") == std::to_string(size);
@@ -204,11 +204,11 @@ class S3 : public store::Backend {
     TRY_ASSIGN(const S3Outcome outcome, ask(call));
     if (outcome.answer.status == 200) return true;
     if (outcome.answer.status == 501)
-      return make_error(Code::unsupported, "this server cannot write only where a name is free (" +
+      return make_error(Code::unsupported, "this server does not support writing only if the name is free (" +
                                                (outcome.error.code.empty() ? "501" : outcome.error.code) + ")");
     if (outcome.answer.status != 412) return unexpected(outcome);
     TRY_ASSIGN(const S3Outcome found, ask(call_for("HEAD", name)));
-    if (found.answer.status != 200) return make_error(Code::host_unreachable, "it is unclear who wrote it");
+    if (found.answer.status != 200) return make_error(Code::host_unreachable, "it is unclear which writer succeeded");
     return found.answer.header(k_writer) == writer;
   }
 

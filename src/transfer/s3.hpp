@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prefix in an S3 bucket as a remote that keeps copies (store::Backend). Not linked into the agent: it needs libcurl.
-// Target gridctl_transfer_s3.
+// Uses a prefix in an S3 bucket as a remote that keeps copies (store::Backend). Not linked into the agent: it needs
+// libcurl. Target gridctl_transfer_s3.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct S3Remote {
   bool operator==(const S3Remote&) const = default;
 };
 
-// "s3://bucket/prefix" and what was said beside it. usage when a name, URL or region is none.
+// Parses "s3://bucket/prefix" and its options. usage if a name, URL or region is not valid.
 [[nodiscard]] Result<S3Remote> parse_s3_remote(std::string_view url, std::string_view endpoint = {},
                                              std::string_view region = {}, std::string_view profile = {});
 [[nodiscard]] std::string to_url(const S3Remote& remote);  // "s3://bucket/prefix"
@@ -36,17 +36,17 @@ struct S3Options {
   Duration connect_max = std::chrono::seconds{10};
   Duration stalled_max = std::chrono::seconds{60};  // without a byte in either direction
   Duration request_max = std::chrono::minutes{30};
-  // Asked several times a second while something is waited for; true: the call ends with `cancelled`.
+  // Called several times a second during waits; true: the call ends with `cancelled`.
   std::function<bool()> cancelled = {};
-  // Hears what was corrected silently otherwise, such as a wrong clock; one line. Default: a warning in the log.
+  // Gets notices of silent corrections, such as a wrong clock; one line. Default: a warning in the log.
   std::function<void(std::string_view)> tell = {};
   os::Clock* clock = nullptr;  // default: the system's
 };
 
-// Contacts nobody. Credentials are looked up anew for each call of the backend, so that refreshed ones are used; none
-// of their bytes ever stands in an error or in the log. Besides the errors of store::Backend, calls may give
-// host_key_mismatch (the server's TLS certificate is not to be trusted) and unsupported (put_new, where the server
-// cannot write only if a name is free).
+// Contacts no server. Credentials are looked up again for each call of the backend, so that refreshed ones are used;
+// none of their bytes ever appears in an error or in the log. Besides the errors of store::Backend, calls may give
+// host_key_mismatch (the server's TLS certificate is not trusted) and unsupported (put_new, if the server cannot write
+// only if a name is free).
 [[nodiscard]] Result<std::unique_ptr<store::Backend>> open_s3(const S3Remote& remote, const S3Options& options = {});
 
 }  // namespace gridctl::transfer

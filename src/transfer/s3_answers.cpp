@@ -16,7 +16,7 @@ constexpr std::size_t k_key_max = 1024;                      // bytes, S3's own 
 
 Error odd(const std::string& what) { return make_error(Code::protocol_violation, "the answer is invalid: " + what); }
 
-// One line that may stand in a message.
+// Returns one line that is safe in a message.
 std::string harmless(std::string_view text, std::size_t bytes_max) {
   std::string out = sanitize(trim(text.substr(0, bytes_max)));
   std::ranges::replace(out, '\n', ' ');
@@ -55,28 +55,28 @@ Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
   if (root.name != "ListBucketResult") return odd("no listing");
   S3Page page;
   for (const xml::Element& child : root.children) {
-    if (child.name == "CommonPrefixes") return odd("it leaves out what lies deeper");
+    if (child.name == "CommonPrefixes") return odd("it omits objects below a prefix");
     if (child.name != "Contents") continue;
     TRY_ASSIGN(store::Object object, object_of(child, prefix));
     page.objects.push_back(std::move(object));
   }
   if (const xml::Element* count = root.find("KeyCount");
       count != nullptr && parse_number<std::uint64_t>(trim(count->text)) != page.objects.size())
-    return odd("it tells of more or fewer objects than it lists");
+    return odd("its count differs from the objects that it lists");
   const std::string_view truncated = trim(root.text_of("IsTruncated"));
-  if (truncated != "true" && truncated != "false") return odd("it does not say whether this is all");
+  if (truncated != "true" && truncated != "false") return odd("it does not say whether the list is complete");
   if (truncated == "false") return page;
   page.next = root.text_of("NextContinuationToken");
-  if (page.next.empty()) return odd("more follow, but it does not say how to ask for them");
+  if (page.next.empty()) return odd("more objects follow, but it does not say how to request them");
   if (page.next.size() > k_token_max) return odd("its continuation token is too long");
   return page;
 }
 
 Result<std::string> parse_upload_id(std::string_view body) {
   TRY_ASSIGN(const xml::Element root, xml::parse(body));
-  if (root.name != "InitiateMultipartUploadResult") return odd("no new upload");
+  if (root.name != "InitiateMultipartUploadResult") return odd("not a new upload");
   const std::string id(trim(root.text_of("UploadId")));
-  if (id.empty() || id.size() > k_token_max) return odd("an upload without a proper id");
+  if (id.empty() || id.size() > k_token_max) return odd("an upload without a valid id");
   return id;
 }
 
@@ -90,12 +90,12 @@ Result<S3Range> parse_content_range(std::string_view header) {
   const std::string_view unit = "bytes ";
   const std::size_t dash = header.find('-'), slash = header.find('/');
   if (!header.starts_with(unit) || dash == std::string_view::npos || slash == std::string_view::npos || slash < dash)
-    return odd("it does not say which bytes it gives");
+    return odd("it does not say which bytes it returns");
   const auto first = parse_number<std::uint64_t>(header.substr(unit.size(), dash - unit.size()));
   const auto last = parse_number<std::uint64_t>(header.substr(dash + 1, slash - dash - 1));
   const auto total = parse_number<std::uint64_t>(header.substr(slash + 1));
   if (!first || !last || !total || *first > *last || *last >= *total)
-    return odd("it does not say which bytes it gives");
+    return odd("it does not say which bytes it returns");
   return S3Range{*first, *last, *total};
 }
 

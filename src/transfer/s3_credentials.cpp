@@ -17,7 +17,7 @@ std::optional<std::string> variable(const S3Surroundings& around, std::string_vi
   return value && !value->empty() ? value : std::nullopt;
 }
 
-// The settings of one profile in both files; the credentials file wins.
+// Returns the settings of one profile in both files; the credentials file wins.
 Result<std::map<std::string, std::string>> settings_of(const std::string& profile, const S3Surroundings& around) {
   std::map<std::string, std::string> settings;
   const auto home_file = [&](const char* name) { return (around.home / ".aws" / name).native(); };
@@ -58,7 +58,7 @@ Result<S3Credentials> from_profile(const std::string& profile, const std::map<st
   if (const std::string_view kind = foreign_kind(settings); !kind.empty())
     return make_error(
         Code::auth_refused,
-        named + " gets its credentials by " + std::string(kind) + ", which gridctl does not do by itself",
+        named + " gets its credentials by " + std::string(kind) + ", which gridctl does not support",
         "eval \"$(aws configure export-credentials --profile " + shell_quote(profile) + " --format env)\"");
   return make_error(Code::auth_refused,
                     "no credentials for S3: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor " + named +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials and region where the AWS tools look for them: the environment, ~/.aws/credentials, ~/.aws/config. Nobody
-// is asked for them over the network, and no program is run.
+// Finds credentials and region where the AWS tools look for them: the environment, ~/.aws/credentials, ~/.aws/config.
+// It neither asks a server for them nor runs a program.
 #pragma once
 
 #include <functional>
@@ -21,18 +21,18 @@ struct S3Login {
   std::string region;  // the remote's, or what stands in the environment or the profile, or us-east-1
 };
 
-// The surroundings of a lookup; the real ones are os::environment and the files in the home directory.
+// Holds the surroundings of a lookup; the real ones are os::environment and the files in the home directory.
 struct S3Surroundings {
   std::function<std::optional<std::string>(std::string_view)> environment;
   os::Path home;
 };
 [[nodiscard]] S3Surroundings s3_surroundings();
 
-// auth_refused, with the command that helps, when there are none. No error holds a byte of them.
+// auth_refused, with a command that helps, if there are none. No error contains a byte of them.
 [[nodiscard]] Result<S3Login> find_s3_login(const S3Remote& remote, const S3Surroundings& around);
 
-// Sections of such a file: "[name]", in config files "[profile name]" too. Lines below a setting that are moved in
-// belong to that setting and are left out. Pure; tolerant, as these files are written by people.
+// Maps sections of such a file: "[name]", in config files "[profile name]" too. Indented lines below a setting belong
+// to it and are skipped. Pure; tolerant, because people write these files.
 using S3Profiles = std::map<std::string, std::map<std::string, std::string>>;
 [[nodiscard]] S3Profiles parse_s3_profiles(std::string_view text);
 

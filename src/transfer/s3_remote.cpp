@@ -35,7 +35,7 @@ Result<void> check_prefix(std::string_view prefix) {
   return {};
 }
 
-// Without what everybody leaves out, for the Host header is signed as it is sent.
+// Removes what is usually omitted, because the Host header is signed as it is sent.
 Result<std::string> normal_endpoint(std::string_view endpoint) {
   if (endpoint.empty()) return std::string{};
   TRY_ASSIGN(http::Origin origin, http::parse_origin(endpoint));
@@ -57,7 +57,7 @@ bool is_s3_region(std::string_view text) {
 Result<S3Remote> parse_s3_remote(std::string_view url, std::string_view endpoint, std::string_view region,
                                std::string_view profile) {
   static constexpr std::string_view k_scheme = "s3://";
-  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "a remote in S3 is written s3://bucket/prefix");
+  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "write a remote in S3 as s3://bucket/prefix");
   url.remove_prefix(k_scheme.size());
   const std::size_t slash = std::min(url.find('/'), url.size());
   S3Remote remote;

@@ -21,7 +21,7 @@ std::string stamp(WallTime time) {
 std::string canonical_query(const S3Query& query) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : query) parts.push_back(percent_encode(name) + "=" + percent_encode(value));
-  // By encoded name, then by encoded value: '=' must not take part in it.
+  // Sorts by encoded name, then by encoded value: '=' must not affect the order.
   std::ranges::sort(parts, [](const std::string& a, const std::string& b) {
     const std::size_t a_name = a.find('='), b_name = b.find('=');
     const int names = a.compare(0, a_name, b, 0, b_name);
@@ -30,7 +30,7 @@ std::string canonical_query(const S3Query& query) {
   return join(parts, "&");
 }
 
-// A header's value as it is signed: blanks at the ends gone, runs of them one.
+// Returns a header's value as it is signed: without blanks at the ends, with single blanks inside.
 std::string folded(std::string_view value) {
   std::string out;
   for (const char c : trim(value))

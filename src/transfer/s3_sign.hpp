@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AWS Signature Version 4 for S3: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html.
-// Pure: time and credentials are given. Not libcurl's own signing (7.88): it wants queries sorted and encoded by hand,
-// and leaves out the body's hash, which servers insist on.
+// Implements AWS Signature Version 4 for S3:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html. Pure: time and credentials are
+// given. Not libcurl's own signing (7.88), which needs queries sorted and encoded by hand, and omits the body's hash,
+// which servers require.
 #pragma once
 
 #include <string>
@@ -37,7 +38,7 @@ struct S3Scope {
   WallTime now;  // by the server's clock, as far as we know it: it refuses what is 15 minutes off
 };
 
-// Where to send it, and all headers: the given ones, x-amz-date, x-amz-content-sha256, Authorization.
+// Holds the destination and all headers: the given ones, x-amz-date, x-amz-content-sha256, Authorization.
 struct S3Signed {
   std::string url;
   std::vector<http::Header> headers;
@@ -46,7 +47,7 @@ struct S3Signed {
 [[nodiscard]] S3Signed sign(const S3Message& message, const S3Credentials& credentials, const S3Scope& scope,
                             std::string_view payload_hash);
 
-// Everything but A-Z a-z 0-9 - . _ ~ (and '/', when kept) becomes %XX.
+// Encodes everything but A-Z a-z 0-9 - . _ ~ (and '/', if kept) as %XX.
 [[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash = false);
 
 }  // namespace gridctl::transfer

@@ -24,10 +24,10 @@ Result<std::string> proper_etag(const http::Answer& answer) {
   if (!etag.empty() && etag.size() <= k_etag_max && is_plain(etag) &&
       etag.find_first_of("<>&") == std::string_view::npos)
     return std::string(etag);
-  return make_error(Code::protocol_violation, "the server took a part without telling its ETag");
+  return make_error(Code::protocol_violation, "the server accepted a part without returning its ETag");
 }
 
-// The part that one wire is sending.
+// Holds the part that one wire is sending.
 struct Lane {
   S3Wire* wire = nullptr;
   std::size_t number = 0;  // from 1, as S3 counts
@@ -63,7 +63,7 @@ class Upload {
     call.name = name_;
     return call;
   }
-  // For requests of the caller's own thread.
+  // Checks for cancellation in requests of the caller's own thread.
   std::function<bool(std::uint64_t)> asking() {
     return [this](std::uint64_t) { return go_on(); };
   }
@@ -91,7 +91,7 @@ class Upload {
 
   Error unexpected(const S3Outcome& outcome) {
     forgotten_ = forgotten_ || outcome.error.code == "NoSuchUpload";
-    return make_error(Code::protocol_violation, "an upload in parts: the server answers " +
+    return make_error(Code::protocol_violation, "an upload in parts: the server answered " +
                                                     std::to_string(outcome.answer.status) + " " + outcome.error.code);
   }
 
@@ -134,7 +134,7 @@ class Upload {
     return {};
   }
 
-  // On a thread of its own.
+  // Runs on its own thread.
   Result<std::string> send(Lane& lane) {
     S3Call call = call_for("PUT");
     call.query = {{"partNumber", std::to_string(lane.number)}, {"uploadId", id_}};
@@ -167,7 +167,7 @@ class Upload {
     call.tells_in_xml = true;
     call.progress = asking();
     TRY_ASSIGN(const S3Outcome outcome, main_.call(call));
-    // A try before may have succeeded, and then the upload is no more; the length is looked at in any case.
+    // An earlier try may have succeeded, and then the upload no longer exists; the length is checked in any case.
     const bool perhaps_done = outcome.error.code == "NoSuchUpload";
     if (!perhaps_done) {
       if (outcome.answer.status != 200) return unexpected(outcome);
@@ -182,10 +182,10 @@ class Upload {
     TRY_ASSIGN(const S3Outcome outcome, main_.call(call));
     if (outcome.answer.status == 200 && outcome.answer.header("content-length") == std::to_string(size_)) return {};
     forgotten_ = perhaps_done;
-    return make_error(Code::protocol_violation, "the server has joined the parts into something else");
+    return make_error(Code::protocol_violation, "the server joined the parts into a different object");
   }
 
-  // As well as it goes, also when all was cancelled: what stays is removed by the bucket's own rules.
+  // Does its best, even if everything was cancelled: the bucket's own rules remove leftovers.
   void abandon() {
     S3Call call = call_for("DELETE");
     call.query = {{"uploadId", id_}};
@@ -213,7 +213,7 @@ Result<Bytes> read_part(const store::ReadAt& content, std::uint64_t offset, std:
   while (bytes.size() < size) {
     TRY_ASSIGN(const Bytes more, content(offset + bytes.size(), std::min(k_read_at_once, size - bytes.size())));
     if (more.empty() || more.size() > size - bytes.size())
-      return make_error(Code::io, "what is to be put has another length than was said");
+      return make_error(Code::io, "the object has a different length than announced");
     bytes.insert(bytes.end(), more.begin(), more.end());
   }
   return bytes;

@@ -17,14 +17,14 @@ bool is_one_of(std::string_view word, Words words) { return std::ranges::find(wo
 
 bool is_passing(int status, const S3Error& error) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504) ||
-         // BadDigest and its like: our bytes were changed on their way.
+         // BadDigest and similar codes mean that our bytes were changed in transit.
          is_one_of(error.code,
                    {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
                     "ConditionalRequestConflict", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody"});
 }
 
 std::string said(const http::Answer& answer, const S3Error& error) {
-  std::string text = "the server answers " + std::to_string(answer.status);
+  std::string text = "the server answered " + std::to_string(answer.status);
   if (!error.code.empty()) text += " " + error.code;
   if (!error.message.empty()) text += ": " + error.message;
   return text;
@@ -35,7 +35,7 @@ Error with_retry(Error error, Retry retry) {
   return error;
 }
 
-// Where the bucket is, when it is elsewhere.
+// Says where the bucket is, if it is in another region.
 Error wrong_region(const http::Answer& answer, const S3Error& error) {
   const std::string_view header = answer.header("x-amz-bucket-region");
   const std::string_view region = is_s3_region(header) ? header : std::string_view(error.region);
@@ -56,7 +56,7 @@ S3Verdict refused(const http::Answer& answer, const S3Error& error) {
   if (answer.status == 507 || is_one_of(error.code, {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage"}))
     return fail(make_error(Code::no_space, "the remote is full (" + text + ")"));
   if (error.code == "NoSuchBucket")
-    return fail(with_retry(make_error(Code::io, "there is no such bucket (" + text + ")"), Retry::needs_user));
+    return fail(with_retry(make_error(Code::io, "the bucket does not exist (" + text + ")"), Retry::needs_user));
   if (answer.status == 307) return fail(make_error(Code::host_unreachable, text));  // a bucket that is new: later
   if (answer.status / 100 == 3 || error.code == "AuthorizationHeaderMalformed")
     return fail(wrong_region(answer, error));

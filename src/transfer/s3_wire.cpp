@@ -107,8 +107,8 @@ bool S3Wire::correct_clock(const http::Answer& answer) {
   const Duration rounded = std::chrono::abs(std::chrono::round<std::chrono::seconds>(skew));
   const std::string line =
       "the clock of this machine is " + format_duration(rounded) + (skew < Duration::zero() ? " ahead of" : " behind") +
-      " that of " + to_url(remote_) + "'s server; its requests are signed by the server's time" +
-      (lower(remote_.endpoint).starts_with("http://") ? ", which over http:// anybody on the network may have made up"
+      " that of " + to_url(remote_) + "'s server; requests are signed with the server's time" +
+      (lower(remote_.endpoint).starts_with("http://") ? ", which anyone on the network could forge over http://"
                                                      : "");
   if (options_.tell) {
     options_.tell(line);
@@ -118,7 +118,7 @@ bool S3Wire::correct_clock(const http::Answer& answer) {
   return true;
 }
 
-// An error when there is no time left.
+// Returns an error if there is no time left.
 Result<void> S3Wire::wait(Tries& tries, const S3Call& call, std::optional<Duration> told, const Error& because) {
   const BootTime now = clock_.boot();
   if (!tries.give_up_at) tries.give_up_at = now + call.within.value_or(options_.retry_for);

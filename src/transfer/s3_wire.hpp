@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to S3 after another: signed, and tried again where that helps. What an answer means is decided by a pure
-// function.
+// Sends one S3 request after another: signed, and retried where that helps. A pure function decides what an answer
+// means.
 #pragma once
 
 #include <functional>
@@ -28,11 +28,11 @@ struct S3Call {
   std::uint64_t answer_max = 1u << 20;  // bytes
   bool tells_in_xml = false;            // then a body of <Error> is one, also behind a status of 200
   std::optional<Duration> within = {};  // instead of the remote's patience, tries and all
-  // Hears of the bytes of the body, and is asked while waiting; false stops.
+  // Gets the bytes of the body sent so far, and is called during waits; false stops.
   std::function<bool(std::uint64_t sent)> progress = {};
 };
 
-// The next step after an answer.
+// Next step after an answer.
 enum class S3Next : std::uint8_t {
   take,         // the caller knows what to make of it
   again,        // later, the same
@@ -44,23 +44,23 @@ struct S3Verdict {
   S3Next next = S3Next::take;
   Error error = {};  // when it is not to be taken, or after the last try
 };
-// `error` is what the body says, for those that have one: none for 2xx that are what they seem. The caller takes 2xx,
-// 304, 404 NoSuchKey and NoSuchUpload, 412, 416, 405 and 501, and for HEAD, which has no body, whatever is not to be
-// tried again.
+// `error`: the body's statement, if there is one; none for genuine 2xx answers. The caller takes 2xx, 304, 404
+// NoSuchKey and NoSuchUpload, 412, 416, 405 and 501, and for HEAD, which has no body, everything that is not to be
+// retried.
 [[nodiscard]] S3Verdict judge(const http::Answer& answer, const S3Error& error, bool head);
 
-// How long to wait before try number `tries` (from 1): at random below a bound that doubles, as a crowd that was sent
-// away must not come back at once. `random` is uniform over all its values.
+// Returns the wait before try number `tries` (from 1): random, below a bound that doubles, because many rejected
+// clients must not return at once. `random` is uniform over all its values.
 [[nodiscard]] Duration backoff(unsigned tries, std::uint64_t random);
 
-// Any request may have been carried out before, by a try whose answer was lost: by ours, or by libcurl's on a
-// connection that it had kept.
+// Any request may have been carried out before, by a try whose answer was lost: by ours, or by libcurl's on a kept
+// connection.
 struct S3Outcome {
   http::Answer answer;
   S3Error error;  // of an answer that is not 2xx
 };
 
-// The difference between the server's clock and ours, which the wires of one remote share. Threads may share it.
+// Holds the difference between the server's clock and ours, which the wires of one remote share. Threads may share it.
 class S3Skew {
  public:
   [[nodiscard]] Duration now() const;
@@ -71,12 +71,12 @@ class S3Skew {
   Duration skew_ GRIDCTL_GUARDED_BY(mutex_){0};
 };
 
-// One connection. One thread at a time. Remote, options and skew must outlive it.
+// Represents one connection. One thread at a time. Remote, options and skew must outlive it.
 class S3Wire {
  public:
   S3Wire(const S3Remote& remote, const S3Options& options, os::Clock& clock, S3Skew& skew);
   [[nodiscard]] Result<S3Outcome> call(const S3Call& call);
-  // The request for somebody else, who sends a body of this hash with it.
+  // Returns the request for another sender, which sends a body with this hash.
   [[nodiscard]] Result<S3Signed> signed_for(const S3Call& call, const Digest& body) const;
 
  private:

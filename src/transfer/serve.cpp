@@ -26,7 +26,7 @@ bool BulkServer::serves(std::string_view operation) {
 
 Result<void> BulkServer::handle(const wire::Frame& request) {
   if (request.kind != FrameKind::request)
-    return make_error(Code::protocol_violation, "frame came that belongs to no operation");
+    return make_error(Code::protocol_violation, "received a frame that belongs to no operation");
   const std::string operation = wire::request_name(request.payload);
   if (operation == "have") return have(request);
   if (operation == "put") return put(request);
@@ -51,8 +51,7 @@ Result<void> BulkServer::have(const wire::Frame& request) {
   return with_.send(FrameKind::reply, request.stream, wire::encode(wire::HaveReply{*std::move(missing)}));
 }
 
-// The data follow the request at once, so they are read even when the request is refused: unless nothing tells how much
-// that is.
+// The data follow the request at once, so they are read even if the request is refused, unless their size is unknown.
 Result<void> BulkServer::put(const wire::Frame& request) {
   TRY_ASSIGN(const wire::PutRequest wanted, wire::parse_put(request.payload));
   if (wanted.bytes == 0 || wanted.bytes > store::k_blob_max)
@@ -80,7 +79,7 @@ Result<void> BulkServer::manifest(const wire::Frame& request) {
   return with_.send_data(request.stream, *content);
 }
 
-// The first chunk that cannot be given ends the operation with an error in its end record.
+// The first chunk that is not available ends the operation with an error in its end record.
 Result<void> BulkServer::get(const wire::Frame& request) {
   const auto wanted = wire::parse_get(request.payload);
   if (!wanted) return refuse(request, wanted.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of bulk transfers. A controller's bytes are not trusted either.
+// Serves the host's side of bulk transfers. A controller's bytes are not trusted either.
 #pragma once
 
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace gridctl::transfer {
 
-// Where the agent keeps snapshots. not_found for what is not there.
+// Provides the agent's snapshots. not_found for missing ones.
 class SnapshotSource {
  public:
   virtual ~SnapshotSource() = default;
   [[nodiscard]] virtual Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) = 0;
   [[nodiscard]] virtual Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) = 0;
-  // Takes out of `missing` (indices into `chunks`) what snapshots of the job hold and a start of it can read.
+  // Removes from `missing` (indices into `chunks`) the chunks that snapshots of the job hold and its start can read.
   virtual void find(const JobId& /*job*/, std::span<const Digest> /*chunks*/, std::vector<std::uint32_t>& /*missing*/) {}
-  // So many bytes of it have been sent: waits as long as nothing more may be.
+  // Notes that this many bytes of it have been sent: waits while no more may be sent.
   virtual void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) = 0;
 };
 
@@ -32,13 +32,13 @@ class BulkServer {
   BulkServer(const BulkServer&) = delete;
   BulkServer& operator=(const BulkServer&) = delete;
 
-  // True for the operations that this class serves: have, put, seal, manifest, get.
+  // Returns true for the operations that this class serves: have, put, seal, manifest, get.
   [[nodiscard]] static bool serves(std::string_view operation);
-  // Serves one request, reading its data from the link where it has some. An operation that fails is answered with its
-  // error; an error returned from here means that the link is of no more use.
+  // Serves one request, and reads its data from the link if there is any. An operation that fails is answered with its
+  // error; an error returned from here means that the link is no longer usable.
   [[nodiscard]] Result<void> handle(const wire::Frame& request);
-  // Makes durable what was put whole, without being asked: a connection that breaks or falls silent is to cost a chunk,
-  // not all since the last seal.
+  // Makes completely received chunks durable without a request: a connection that breaks or falls silent should cost a
+  // chunk, not everything since the last seal.
   void keep();
 
  private:

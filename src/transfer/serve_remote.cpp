@@ -22,15 +22,15 @@ bool lies_in(const os::Path& path, const os::Path& folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// The data behind a request, given in order to the writer.
+// Passes the data after a request to the writer, in order.
 class Incoming {
  public:
   Incoming(Conversation& with, std::uint32_t stream, std::uint64_t bytes)
       : inflow_(with, stream, bytes), bytes_(bytes) {}
 
-  // The last piece only when the end record has come: a sender that gives up says so there.
+  // The last piece is passed on only after the end record: a sender that gives up says so there.
   Result<Bytes> read(std::uint64_t offset, std::size_t size) {
-    if (offset != given_) return make_error(Code::io, "what was sent once is not there to be read again");
+    if (offset != given_) return make_error(Code::io, "data that was already sent cannot be read again");
     const bool is_last = given_ + size >= bytes_;
     while ((held_.size() < size || is_last) && !inflow_.has_ended()) {
       TRY_ASSIGN(const std::optional<std::string> piece, inflow_.next());
@@ -63,9 +63,9 @@ Result<bool> store_it(store::Backend& remote, const wire::RemoteRequest& request
     return true;
   }
   if (request.bytes > store::k_object_read_max)
-    return make_error(Code::refused, "this is too much to be written only once");
+    return make_error(Code::refused, "this is too large to be written exclusively");
   TRY_ASSIGN(const Bytes whole, content(0, static_cast<std::size_t>(request.bytes)));
-  if (whole.size() != request.bytes) return make_error(Code::io, "less came than was announced");
+  if (whole.size() != request.bytes) return make_error(Code::io, "received less data than announced");
   return remote.put_new(request.name, whole);
 }
 
@@ -78,9 +78,9 @@ Result<os::Path> RemoteServer::folder_of(const std::string& text) const {
   os::Path path = (given.is_absolute() ? given : home_ / given).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a slash at its end
   if (path == path.root_path() || path == home_.lexically_normal())
-    return make_error(Code::refused, "copies need a directory of their own");
+    return make_error(Code::refused, "copies need their own directory");
   if (lies_in(path, own_))
-    return make_error(Code::refused, "'" + sanitize(text, 200) + "' is gridctl's own on the host");
+    return make_error(Code::refused, "'" + sanitize(text, 200) + "' is used by gridctl itself on the host");
   return path;
 }
 
@@ -97,7 +97,7 @@ Result<void> RemoteServer::make(const wire::RemoteRequest& request) const {
   TRY_ASSIGN(const os::Path folder, folder_of(request.folder));
   if (os::exists(folder)) return {};
   if (!os::exists(folder.parent_path()))
-    return make_error(Code::not_found, folder.parent_path().native() + " is not there; is its disk mounted?");
+    return make_error(Code::not_found, folder.parent_path().native() + " does not exist; is its disk mounted?");
   TRY(os::make_directories(folder));
   return os::sync_directory(folder.parent_path());
 }
@@ -117,7 +117,7 @@ Result<void> RemoteServer::handle(const wire::Frame& frame) {
   return answer(frame.stream, remote_->remove(request.name));
 }
 
-// The data follow the request at once, so they are read even when they are not wanted.
+// The data follow the request at once, so they are read even if they are not wanted.
 Result<void> RemoteServer::put(std::uint32_t stream, const wire::RemoteRequest& request) {
   Incoming incoming(with_, stream, request.bytes);
   const Result<void> opened = open(request);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of a remote that keeps copies: one of its folders, as a directory remote. What the controller asks for
-// is checked as what a host says is.
+// Serves the host's side of a remote that keeps copies: one of its folders, as a directory remote. The controller's
+// requests are checked as strictly as a host's answers.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace gridctl::transfer {
 
 class RemoteServer {
  public:
-  // Relative folders lie in `home`; none may lie in `own`, which is the agent's. Link and clock must outlive it.
+  // Relative folders are in `home`; none may be in `own`, which is the agent's. Link and clock must outlive it.
   RemoteServer(wire::Link& link, const os::Clock& clock, os::Path home, os::Path own)
       : with_{link, clock}, home_(std::move(home)), own_(std::move(own)) {}
 
-  // Serves one request, reading its data from the link where it has some. An operation that fails is answered with its
-  // error; an error returned from here means that the link is of no more use.
+  // Serves one request, and reads its data from the link if there is any. An operation that fails is answered with its
+  // error; an error returned from here means that the link is no longer usable.
   [[nodiscard]] Result<void> handle(const wire::Frame& frame);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames over one socket, for an event loop.
+// Carries frames over one socket, for an event loop.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class SocketLink {
   void send(const wire::Frame& frame);  // at most 8 MiB wait; more closes the link: the peer does not read
   [[nodiscard]] std::size_t queued_bytes() const { return output_.size() - sent_; }
 
-  // Not from inside send. None of them may destroy the link.
+  // Not called from inside send. None of them may destroy the link.
   std::function<void(const wire::Frame&)> on_frame;
   std::function<void()> on_room;               // all that was sent has left
   std::function<void(const Error&)> on_closed;  // once

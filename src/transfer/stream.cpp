@@ -22,7 +22,7 @@ Result<wire::Frame> next_frame(Conversation& with, BootTime deadline) {
     TRY_ASSIGN(wire::Frame frame, with.link.receive(deadline));
     if (frame.kind != wire::FrameKind::event) return frame;
   }
-  return make_error(Code::protocol_violation, "the other side sends nothing but events");
+  return make_error(Code::protocol_violation, "the other side sends only events");
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<std::string> Conversation::reply(std::uint32_t stream) {
   return std::move(frame.payload);
 }
 
-// A bound for the whole, so that nobody holds us with one byte a minute.
+// Limits the complete transfer, so that a peer cannot hold us with one byte a minute.
 Inflow::Inflow(Conversation& with, std::uint32_t stream, std::uint64_t bytes_max)
     : with_(with),
       stream_(stream),
@@ -76,7 +76,7 @@ Result<std::optional<std::string>> Inflow::receive() {
     if (frame.payload.empty()) return make_error(Code::protocol_violation, "data frame without data");
     if (frame.payload.size() > bytes_max_ - came_)
       return make_error(Code::protocol_violation,
-                        "more data came than the " + std::to_string(bytes_max_) + " bytes allowed");
+                        "received more data than the " + std::to_string(bytes_max_) + " bytes allowed");
     came_ += frame.payload.size();
     if (with_.on_bytes) with_.on_bytes(frame.payload.size());
     return std::optional(std::move(frame.payload));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that both directions share: data of one operation as frames, and the limits of bulk transfers.
+// Implements steps that both directions share: data of one operation as frames, and the limits of bulk transfers.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct TransferStats {
 // the transfer (cancelled).
 using Progress = std::function<bool(const TransferStats& done)>;
 
-// A link with a deadline for each step: so much silence is a broken link, however long the whole takes.
+// Holds a link with a deadline for each step: this much silence means a broken link, however long the transfer takes.
 struct Conversation {
   wire::Link& link;
   const os::Clock& clock;
@@ -46,24 +46,25 @@ struct Conversation {
 
   [[nodiscard]] BootTime deadline() const { return clock.boot() + step_max; }
   [[nodiscard]] Result<void> send(wire::FrameKind kind, std::uint32_t stream, std::string payload);
-  // Data frames and the end record.
+  // Sends data frames and the end record.
   [[nodiscard]] Result<void> send_data(std::uint32_t stream, ByteView content, store::Encoding encoding = {});
   [[nodiscard]] Result<void> send_error_end(std::uint32_t stream, const Error& error);
-  // The payload of the next frame, which must be a reply to this stream; an error reply becomes that error.
+  // Returns the payload of the next frame, which must be a reply to this stream; an error reply becomes that error.
   [[nodiscard]] Result<std::string> reply(std::uint32_t stream);
-  // Data frames up to the end record; refuses more than `bytes_max`. An error in the end record becomes that error.
+  // Receives data frames up to the end record; refuses more than `bytes_max`. An error in the end record becomes that
+  // error.
   [[nodiscard]] Result<Parcel> parcel(std::uint32_t stream, std::uint64_t bytes_max);
   // Reads data where nothing may be encoded.
   [[nodiscard]] Result<Bytes> data(std::uint32_t stream, std::uint64_t bytes_max);
 };
 
-// The data of one operation as they come, frame by frame, to the end record.
+// Receives the data of one operation, frame by frame, to the end record.
 class Inflow {
  public:
   // Refuses more than `bytes_max`. `with` must outlive it.
   Inflow(Conversation& with, std::uint32_t stream, std::uint64_t bytes_max);
-  // nullopt: the end record has come and agrees with what came before it. An error in it becomes that error; after an
-  // error each call returns it again.
+  // Returns nullopt after the end record has arrived and agrees with the data before it. An error in it becomes that
+  // error; after an error, each call returns it again.
   [[nodiscard]] Result<std::optional<std::string>> next();
   [[nodiscard]] bool has_ended() const { return ended_; }  // the link is free for what comes next
   [[nodiscard]] const wire::EndRecord& end() const { return end_; }

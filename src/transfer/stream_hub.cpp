@@ -79,7 +79,7 @@ bool StreamHub::attach(std::uint32_t id, StreamEnds ends, StreamEvents events) {
   return true;
 }
 
-// Sets out to read and write; what came before waits in the stream.
+// Starts reading and writing; earlier data waits in the stream.
 void StreamHub::attach_ends(std::uint32_t id) {
   Stream& stream = *find(id);
   stream.accepted = true;
@@ -201,7 +201,8 @@ void StreamHub::write_out(std::uint32_t id) {
   settle(id);
 }
 
-// Passes the peer's end on when all it sent was written, and forgets the stream when both directions have ended.
+// Passes the peer's end on when everything that it sent is written, and forgets the stream when both directions have
+// ended.
 void StreamHub::settle(std::uint32_t id) {
   Stream* stream = find(id);
   if (stream == nullptr || !stream->accepted || !stream->peer_end || !stream->waiting.empty()) return;
@@ -223,7 +224,7 @@ void StreamHub::close(std::uint32_t id, const wire::StreamEnd& end) {
   if (stream == nullptr) return;
   const auto closed = std::move(stream->events.closed);
   windows_total_ -= stream->window.size() - wire::k_window_first;
-  // A program on a broken stream must not take it for a complete one.
+  // A program on a broken stream must not mistake it for a complete one.
   if (end.error && stream->ends.duplex && !stream->ends.terminal) os::break_when_closed(stream->ends.source.get());
   streams_.erase(id);
   if (closed) closed(end);
@@ -267,11 +268,11 @@ Result<void> StreamHub::take(const wire::Frame& frame) {
 Result<void> StreamHub::take_request(const wire::Frame& frame) {
   TRY_ASSIGN(const wire::StreamOpen request, wire::parse_stream_open(frame.payload));
   if (frame.stream == 0 || frame.stream % 2 == parity_ || streams_.contains(frame.stream))
-    return broken("opened a stream under a number that is not free");
+    return broken("opened a stream with a number already in use");
   add(frame.stream, {}, {});
-  if (!on_open) reset(frame.stream, make_error(Code::unsupported, "streams are opened by the other side only"));
+  if (!on_open) reset(frame.stream, make_error(Code::unsupported, "only the other side may open streams"));
   else if (streams_.size() > wire::k_streams_max)
-    reset(frame.stream, make_error(Code::busy, "there are 2048 streams in this conversation already"));
+    reset(frame.stream, make_error(Code::busy, "this conversation already has 2048 streams"));
   else on_open(frame.stream, request);
   return {};
 }
@@ -282,7 +283,7 @@ Result<void> StreamHub::take_note(const wire::Frame& frame) {
     wire::StreamNote answer;
     answer.pong = said.ping;
     if (said.ping > 0) note(0, answer);
-    // Only the newest ping counts: it names the instant when it left.
+    // Only the newest ping counts: it names the time when it left.
     if (said.pong > 0 && said.pong == static_cast<std::uint64_t>(pinged_.ns) && std::exchange(ping_out_, false))
       path_.measured(heard_ - pinged_, heard_);
     return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a conversation of streams: joins each stream with descriptors of this machine. Both sides are alike; only
-// what an open means differs. Bytes are read from a descriptor only when the peer has granted credit and the connection
-// has room, so a reader that is slow holds up its own stream and nothing else. For the loop's thread.
+// Runs one side of a conversation of streams: joins each stream with descriptors of this machine. Both sides are alike;
+// only the meaning of an open differs. Bytes are read from a descriptor only if the peer has granted credit and the
+// connection has room, so a slow reader delays only its own stream. For the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace gridctl::transfer {
 
-// The connection, as the hub sees it. `queued`: bytes that were sent and have not left yet.
+// Represents the connection for the hub. `queued`: bytes that were sent and have not left yet.
 struct FrameWay {
   std::function<void(const wire::Frame&)> send;
   std::function<std::size_t()> queued;
 };
 
-// Descriptors of one stream. Without a source nothing is sent, without a sink nothing is expected.
+// Holds the descriptors of one stream. Without a source, nothing is sent; without a sink, nothing is expected.
 struct StreamEnds {
   os::Fd source{}, sink{};
   bool duplex = false;    // `source` is the sink, too: a socket or a terminal
@@ -53,39 +53,39 @@ class StreamHub {
 
   // Asks the peer for a stream. Its first bytes follow at once.
   std::uint32_t open(const wire::StreamOpen& request, StreamEnds ends, StreamEvents events);
-  // A stream that belongs to another one, which is opened afterwards (standard error) and names it.
+  // Reserves a stream that belongs to another one (standard error), which is opened afterwards and names it.
   std::uint32_t reserve(StreamEnds ends, StreamEvents events);
 
-  // The peer asks for a stream: to be answered by accept or reset, at once or later.
+  // Called when the peer asks for a stream: answer with accept or reset, at once or later.
   std::function<void(std::uint32_t id, const wire::StreamOpen& request)> on_open;
   void accept(std::uint32_t id, const wire::StreamAnswer& answer, StreamEnds ends, StreamEvents events);
-  // As reserve(), on the side of the peer. False: the number is not free.
+  // Works like reserve(), on the peer's side. Returns false if the number is not free.
   [[nodiscard]] bool attach(std::uint32_t id, StreamEnds ends, StreamEvents events);
 
-  // Nothing more is sent on the stream; what comes is still written.
+  // Sends nothing more on the stream; received data is still written.
   void finish(std::uint32_t id, const wire::StreamEnd& end);
-  // Both directions end, and the peer learns why.
+  // Ends both directions, and tells the peer why.
   void reset(std::uint32_t id, const Error& why);
   void note(std::uint32_t id, const wire::StreamNote& note);
-  // The connection is gone: all streams are closed with this error.
+  // The connection is gone: closes all streams with this error.
   void abandon(const Error& why);
 
-  // A frame came. An error means that the peer breaks the protocol: the connection is to be dropped.
+  // Handles a received frame. An error means that the peer breaks the protocol: drop the connection.
   [[nodiscard]] Result<void> take(const wire::Frame& frame);
-  // The connection may have room again.
+  // Call it when the connection may have room again.
   void flow();
 
   [[nodiscard]] std::size_t count() const { return streams_.size(); }
   [[nodiscard]] bool has(std::uint32_t id) const { return streams_.contains(id); }
-  // Everything that could be read from its source was sent, and the peer would take more.
+  // Returns true if everything readable from its source was sent, and the peer would take more.
   [[nodiscard]] bool is_idle(std::uint32_t id) const {
     const auto found = streams_.find(id);
     return found == streams_.end() || (!found->second.queued && found->second.credit > 0);
   }
   [[nodiscard]] const wire::RoundTrip& path() const { return path_; }
-  // Asks the peer for a sign of life at least so often, also while nothing moves.
+  // Asks the peer for a sign of life at least this often, even while nothing moves.
   void ask_every(Duration period) { rare_beat_ = period; }
-  // Since the peer was last heard.
+  // Returns the time since the peer was last heard.
   [[nodiscard]] Duration silence() const { return clock_.boot() - heard_; }
 
  private:

@@ -119,7 +119,7 @@ std::string failures_text(int failures) {
 }
 
 std::string gpu_name(const Gpu& gpu) {
-  return gpu.model.empty() ? gpu.name + " (model not surely known)" : gpu.name + " = " + gpu.model;
+  return gpu.model.empty() ? gpu.name + " (model uncertain)" : gpu.name + " = " + gpu.model;
 }
 
 std::string gpus_text(const ProviderView& view, std::size_t columns, Style style) {
@@ -148,7 +148,7 @@ std::string gpus_text(const ProviderView& view, std::size_t columns, Style style
     const Gpu& gpu = in.gpus[i];
     std::string line = gpu.uuid + (gpu.pci.empty() ? "" : ", " + gpu.pci);
     if (!gpu.partition.profile.empty()) line += ", part " + gpu.partition.profile + " of " + gpu.partition.parent;
-    else if (gpu.partition.enabled.value_or(false)) line += ", cut into parts";
+    else if (gpu.partition.enabled.value_or(false)) line += ", partitioned";
     if (gpu.fabric.active) line += ", " + std::to_string(*gpu.fabric.active) + " links";
     if (gpu.fabric.active && gpu.fabric.bits_per_second) line += " of " + rate(gpu.fabric.bits_per_second);
     if (gpu.throttle && !gpu.throttle->empty()) line += ", held down: " + join(*gpu.throttle, ", ");
@@ -285,7 +285,7 @@ std::string provider_view(const ProviderView& view, WallTime now, std::size_t co
   if (in.version < k_inventory_version)
     text += list_text(
         "Unknown",
-        {"what agents before this version did not look for: gridctl provider rescan " + view.provider.name.value},
+        {"earlier agents did not check this: gridctl provider rescan " + view.provider.name.value},
         style);
   else text += list_text("Unknown, and why", gap_lines(in), style);
   std::vector<std::string> history;

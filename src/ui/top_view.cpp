@@ -173,7 +173,7 @@ std::vector<std::string> top_screen(const TopView& view, WallTime now, std::size
   if (view.hosts.empty()) lines.push_back("no hosts yet: gridctl provider register NAME USER@HOST");
   else append(lines, hosts_table(view, now), columns, host_rows, style, "hosts");
   lines.push_back("");
-  if (view.jobs.empty()) lines.push_back("no job is active");
+  if (view.jobs.empty()) lines.push_back("no active jobs");
   else append(lines, jobs_table(view, now), columns, job_rows, style, "jobs");
   return lines;
 }

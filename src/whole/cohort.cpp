@@ -15,8 +15,8 @@ bool within(const std::set<std::string>& wanted, const auto& current) {
 
 }  // namespace
 
-// True when a place is written again: under another number, by another file, from its beginning, or after something
-// else.
+// Returns true if a slot is written again: under another number, by another file, from its beginning, or after a change
+// elsewhere.
 bool Cohort::begins_anew(const News& news) const {
   const auto at = current_.find(slot_of(news.file->path));
   if (at == current_.end()) return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of which nobody knows what belongs together: learned from what changes together. A value: no I/O, no clock.
+// Learns which files of unknown formats belong together from which change together. A value: no I/O, no clock.
 //
-// A save begins when something changes that has changed in it already; what changed from one beginning to the next is a
-// save. When two saves in a row have changed the same files, the third is whole as soon as all of these have changed.
-// Until then what is taken is provisional: one save shows neither its end nor its beginning.
+// A save begins when something changes that has already changed in the present save; the changes from one beginning to
+// the
+// next are one save. When two saves in a row have changed the same files, the third is complete as soon as all of these
+// have changed. Until then, snapshots are provisional: a single save shows neither its end nor its beginning.
 #pragma once
 
 #include <map>
@@ -20,15 +21,17 @@ class Cohort {
  public:
   // Sets the content of a restored checkpoint: the first save is expected to change all of it.
   void expect(std::set<std::string> slots) { expected_ = std::move(slots); }
-  // Changes of files that nothing else is known of. True when a save ended by it, for the next has begun.
+  // Notes changes of files that nothing else is known about. Returns true if they ended a save, because the next one
+  // has begun.
   bool changed(const std::vector<News>& news, BootTime now);
-  // These files are no longer of the unknown ones.
+  // Removes these files from the unknown ones.
   void forget(const std::string& path);
 
   [[nodiscard]] bool idle() const { return current_.empty(); }
-  // Two saves in a row were alike, or this one is like the restored checkpoint: what a save changes is known.
+  // Returns true if two saves in a row were alike, or this one is like the restored checkpoint: then the files that a
+  // save changes are known.
   [[nodiscard]] bool learned() const;
-  // All that is expected to change has changed in this save. Without any save before, never.
+  // Returns true if everything expected to change has changed in this save. Always false without an earlier save.
   [[nodiscard]] bool complete() const;
   // Returns the parts that are still to change, for people.
   [[nodiscard]] std::string awaited() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the state of each unit to a checkpoint: the newest whole state of each, an older one from the snapshot before. A
-// log that is always written, or a saver that never rests, must not keep the rest from being saved.
+// Combines the state of each unit into a checkpoint: the newest complete state of each, or an older one from the
+// previous snapshot. A log that is always written, or a saver that never rests, must not prevent saving the rest.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -9,7 +9,7 @@
 
 namespace gridctl::whole {
 
-// Nothing of it changed for as long as its layout may still add something.
+// Returns true if the unit has not changed for as long as its layout may still add files.
 bool WholeWatch::settled(const Sight& sight, const Unit& unit) const {
   if (sight.writer != Writer::running) return true;
   const Duration settle = unit.whole ? unit.settle : std::max(unit.settle, rules_.gang_quiet);
@@ -22,7 +22,8 @@ bool WholeWatch::is_complete_here(const Sight& sight, const Unit& unit) const {
   return unit.whole || (rules_.of_gang && unit.lacking && sight.writer != Writer::killed);
 }
 
-// Its program ended by itself and tore nothing: it had written all that it wanted, whatever its layout expects.
+// Returns true if the program ended on its own and tore nothing: it had written everything it wanted, whatever its
+// layout expects.
 bool WholeWatch::ended_well(const Sight& sight, const Unit& unit) const {
   return sight.writer == Writer::exited && !unit.lacking && std::ranges::none_of(unit.files, [&](const std::string& path) {
     const FileFact* file = store::find_file(sight.listing.files, path);
@@ -47,7 +48,7 @@ WholeWatch::Facts WholeWatch::facts_of(const Sight& sight, const Unit& unit) con
   return facts;
 }
 
-// Instead of what lies there now, what the last snapshot holds of it.
+// Selects the state of the last snapshot instead of the present files.
 void WholeWatch::take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
                              store::Selection& selection) const {
   for (const std::string& path : now)
@@ -77,7 +78,7 @@ void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Select
     chosen_.rest = std::move(facts);
     return;
   }
-  // Beside a layout's unit: what was there before it, settings first of all, goes with it as it is.
+  // Beside a layout's unit, files that existed before it, mainly settings, are taken as they are.
   if (taken_rest_.empty() && steady && settings) {
     chosen_.rest = std::move(facts);
     return;
@@ -85,8 +86,8 @@ void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Select
   take_before(sight, taken_rest_, now, selection);
 }
 
-// Each unit by itself: what of it is whole goes into `chosen_`, else what it was before is selected. The verdict is
-// that of the newest unit that is news, if there is one.
+// Judges each unit separately: if it is complete, its files go into `chosen_`; otherwise its earlier state is selected.
+// The verdict is that of the newest changed unit, if there is one.
 std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, const Rest& rest, store::Selection& selection,
                                                std::optional<Verdict>& refused) {
   std::optional<Verdict> news;
@@ -129,12 +130,12 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   // Lines may have been appended after the last save.
   const bool differs = !last_taken_ || last_taken_->files != sight.listing.files;
   if (!news && !refused && differs && sight.writer != Writer::running)
-    news = Verdict{Whole::quiet, "nothing else has changed", {}, "growing", false, false, {}};
+    news = Verdict{Whole::quiet, "no other file has changed", {}, "growing", false, false, {}};
   if (!news) {
     chosen_ = {};
     return refused ? *std::move(refused) : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, false, {}};
   }
-  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended by itself";
+  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended on its own";
   select_rest(sight, rest, selection);
   for (const std::string& log : sight.logs)
     if (!selection.left_out.contains(log)) selection.growing.insert(log);

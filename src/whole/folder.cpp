@@ -7,7 +7,7 @@ namespace gridctl::whole {
 
 namespace {
 
-// Files beneath "PREFIX/" lie side by side in an ascending listing.
+// Files beneath "PREFIX/" are adjacent in an ascending listing.
 std::span<const FileFact> beneath(std::span<const FileFact> files, const std::string& prefix) {
   const auto first = std::lower_bound(files.begin(), files.end(), prefix,
                                       [](const FileFact& file, const std::string& at) { return file.path < at; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The history of each file of a checkpoint directory from look to look. A value: no I/O, no clock.
+// Tracks each file of a checkpoint directory from look to look. A value: no I/O, no clock.
 #pragma once
 
 #include <map>
@@ -30,21 +30,22 @@ struct News {
 
 class History {
  public:
-  // Returns the changes since the look before. The listing is ascending by path and must outlive the news.
+  // Returns the changes since the previous look. The listing is ascending by path and must outlive the news.
   [[nodiscard]] std::vector<News> look(const std::vector<FileFact>& files, BootTime now);
 
-  // Asked once for each state of a file. REQUIRES: the file is of the listing that was looked at last.
+  // Called once for each state of a file. REQUIRES: the file is in the listing of the last look.
   [[nodiscard]] const store::Inspection& inspect(const FileFact& file, const store::Inspect& inspect);
-  // The first bytes of a file, kept as long as the file does not change.
+  // Returns how long the file has not changed; its first bytes are cached that long.
   [[nodiscard]] Duration unchanged_for(std::string_view path, BootTime now) const;
 
-  // Only ever appended to: by its name, or because it has grown throughout two saves of something else.
+  // Returns true for files that are only appended to: by their name, or because they grew throughout two saves of other
+  // files.
   [[nodiscard]] bool is_log(std::string_view path) const;
-  // Each version arrived complete under its name, and none was written on there.
+  // Returns true if each version arrived complete under its name and was never written there.
   [[nodiscard]] bool arrives_whole(std::string_view path) const;
   void save_ended() { ++saves_; }  // of something in the directory
 
-  // Numbered folders that lost files since something was last written into them: they are being removed.
+  // Returns true for numbered folders that have lost files since the last write into them: they are being removed.
   [[nodiscard]] bool is_being_removed(std::string_view path) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of the common frameworks: which files of a listing belong to one save, and whether all of it is there. Pure
-// functions over a listing, which may be the union of what several hosts list. A layout is one file (layout_*.cpp) and
-// one line in layouts.cpp.
+// Recognises the layouts of common frameworks: which files of a listing belong to one save, and whether all of them are
+// there. Pure functions over a listing, which may be the union of several hosts' listings. A layout is one file
+// (layout_*.cpp) and one line in layouts.cpp.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@ namespace gridctl::whole {
 
 using store::FileFact;
 
-// How recognisers look into files; both answer from foreign bytes, and may be asked again and again.
+// Lets recognisers look into files; both functions answer from foreign bytes, and may be called repeatedly.
 struct Access {
   store::Inspect inspect;  // whether a file is whole by its own format
   store::ReadListed read;
 };
 
-// One folder of the checkpoint directory with everything beneath it, without temporary files. A view: the listing and
-// the access must outlive it.
+// Represents one folder of the checkpoint directory with everything beneath it, without temporary files. A view: the
+// listing and the access must outlive it.
 class Folder {
  public:
-  // `files` ascending by path, all beneath `path`; "" is the checkpoint directory itself.
+  // `files`: ascending by path, all beneath `path`; "" is the checkpoint directory itself.
   Folder(std::span<const FileFact> files, std::string path, const Access& access)
       : files_(files), path_(std::move(path)), access_(&access) {}
 
@@ -42,9 +42,9 @@ class Folder {
   [[nodiscard]] Folder sub(std::string_view relative) const;        // empty when there is none
   [[nodiscard]] const FileFact* find(std::string_view relative) const;
   [[nodiscard]] store::Inspection inspect(const FileFact& file) const { return access_->inspect(file); }
-  // The first bytes of a file, at most `max`; "" when they cannot be read.
+  // Returns the first bytes of a file, at most `max`; "" if they cannot be read.
   [[nodiscard]] std::string text(const FileFact& file, std::size_t max) const;
-  // The content of an archive's entry whose name ends so, at most `max` bytes; "" when there is none.
+  // Returns the content of the archive's entry whose name ends with this, at most `max` bytes; "" if there is none.
   [[nodiscard]] std::string entry(const FileFact& archive, std::string_view name_end, std::size_t max) const;
   [[nodiscard]] std::vector<std::string> entries(const FileFact& archive) const;  // names; none when it is torn
 
@@ -54,7 +54,7 @@ class Folder {
   const Access* access_;
 };
 
-// Files that one save writes, judged by themselves.
+// Groups files that one save writes; the group is judged alone.
 struct Unit {
   std::string layout;              // "transformers"
   std::string path;                // folder or file; "." is the checkpoint directory
@@ -63,26 +63,27 @@ struct Unit {
   std::string why;    // when not; may quote foreign names
   std::string blame;  // when not: the file that is torn or missing
   bool lacking = false;  // when not: nothing is torn, but a file is not here; another host of a gang may have it
-  // Its format is complete, but it may be one of several things that are saved together: what is not known of those
-  // has to be learned.
+  // The format is complete, but this may be one of several things that are saved together; the others have to be
+  // learned.
   bool part = false;
-  // In a file that only names the newest unit: the path of that unit. On a host of a gang, that unit may lack files.
+  // The path of the newest unit, in a file that only names it. On a host of a gang, that unit may lack files.
   std::string names{};
   Duration settle{};  // something that the layout does not name may follow within so long
 };
 
-// All units of a listing, ascending by path; no file is in two of them.
+// Returns all units of a listing, ascending by path; no file is in two of them.
 [[nodiscard]] std::vector<Unit> find_units(const std::vector<FileFact>& files, const Access& access);
 
-// A row of the table of layouts. `find` tells the units of this layout in one folder: the folder as a whole, or some of
-// the files directly in it.
+// Defines a row of the table of layouts. `find` returns the units of this layout in one folder: the complete folder, or
+// some of the files directly in it.
 struct Layout {
   std::string_view name;
   std::vector<Unit> (*find)(const Folder& folder);
 };
 [[nodiscard]] std::span<const Layout> layouts();  // in this order; who comes first has the files
 
-// A file that holds a whole state by itself, for it says so: a torch archive with an optimizer in it. "" or its layout.
+// Returns the layout of a file that declares itself a complete state: a torch archive with an optimizer in it. "" for
+// other files.
 [[nodiscard]] std::string_view self_contained(const Folder& folder, const FileFact& file);
 
 }  // namespace gridctl::whole

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accelerate's save_state: weights, optimizer.bin, scheduler.bin…, then random_states_RANK.pkl, then custom_checkpoint_N.pkl
-// for what the program registered. A folder may be saved into again.
+// Recognises Accelerate's save_state: weights, optimizer.bin, scheduler.bin…, then random_states_RANK.pkl, then
+// custom_checkpoint_N.pkl for objects that the program registered. A folder may be saved into again.
 #include "base/text.hpp"
 #include "whole/layout_tools.hpp"
 
@@ -11,7 +11,7 @@ constexpr std::string_view k_random = "random_states_", k_custom = "custom_check
 
 bool is_accelerates(const Folder& folder) {
   if (folder.find("random_states_0.pkl") != nullptr) return true;
-  // On the way to it: weights, and an optimizer under the name that only Accelerate uses.
+  // This folder is a save in progress: weights, and an optimizer under the name that only Accelerate uses.
   return folder.find("optimizer.bin") != nullptr && !weights_missing(folder);
 }
 
@@ -28,7 +28,7 @@ std::optional<Trouble> save_trouble(const Folder& folder) {
   if (auto torn = torn_file(folder)) return torn;
   if (auto shard = shards_missing(folder)) return shard;
   if (auto inner = distributed_trouble(folder)) return inner;
-  // A hook of the program's saves what it likes before all else, in folders of its own.
+  // A hook of the program may save anything before the rest, in folders of its own.
   for (const FileFact& file : folder.files())
     if (folder.name(file).find('/') != std::string_view::npos && file.mtime_ns > random->mtime_ns &&
         names_weights(file.path))
@@ -40,7 +40,7 @@ std::optional<Trouble> save_trouble(const Folder& folder) {
     if (own && file->size == 0) return Trouble{shown + " is still empty", file->path};
     if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
     if (name.starts_with(k_custom)) {
-      if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};
+      if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " still belongs to the previous save", file->path};
     } else if (precedes_random_states(name) && file->mtime_ns > random->mtime_ns) {
       return Trouble{shown + " is newer than random_states_0.pkl, which is written after it", random->path};
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives that hold a whole state in one file: Keras (NAME.keras), Stable-Baselines3 (NAME.zip), and what torch.save
-// writes when it is given model and optimizer together.
+// Recognises archives that hold a complete state in one file: Keras (NAME.keras), Stable-Baselines3 (NAME.zip), and
+// torch.save files with both model and optimizer.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 std::optional<Trouble> torn(const FileFact& file, const store::Inspection& inspection) {
   if (inspection.state != store::FileState::torn) return std::nullopt;
-  return Trouble{"'" + sanitize(file.path) + "' is not whole: " + inspection.why, file.path};
+  return Trouble{"'" + sanitize(file.path) + "' is incomplete: " + inspection.why, file.path};
 }
 
 bool has_entry(const std::vector<std::string>& entries, std::string_view name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSpeed: a folder for each tag, into which every rank writes files of its own, and `latest`, which names the newest
-// tag. Rank 0 writes `latest` without waiting for the others, so the files of all ranks are counted.
+// Recognises DeepSpeed: a folder for each tag, into which every rank writes its own files, and `latest`, which names
+// the newest tag. Rank 0 writes `latest` without waiting for the others, so the files of all ranks are counted.
 #include <algorithm>
 #include <set>
 
@@ -49,7 +49,7 @@ Unit latest_unit(const Folder& folder, const FileFact& latest, const std::set<st
   const std::string tag = trimmed_tag(folder, latest);
   std::optional<Trouble> trouble;
   if (!whole_tags.contains(tag))
-    trouble = Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is not whole", latest.path};
+    trouble = Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is incomplete", latest.path};
   Unit unit = files_unit("deepspeed", latest.path, {&latest}, std::move(trouble));
   unit.names = path_in(folder, tag);
   return unit;
@@ -80,7 +80,7 @@ std::optional<Trouble> deepspeed_trouble(const Folder& folder) {
     return Trouble{"only " + std::to_string(optimizers.size()) + " of " + std::to_string(ranks.data * model) +
                        " ranks' optimizer states are there",
                    path_in(folder, *optimizers.begin()), true};
-  // Where ZeRO is in use, the ranks' parts come after the model's.
+  // With ZeRO, the ranks' parts come after the model's.
   const FileFact* first = folder.find(*models.begin());
   if (optimizers.empty() && first != nullptr &&
       folder.entry(*first, "/data.pkl", k_pickle_max).find("ZeRO") != std::string::npos)
@@ -97,11 +97,11 @@ std::vector<Unit> find_deepspeed(const Folder& folder) {
     const Folder tag = folder.sub(name);
     if (!is_deepspeed_tag(tag)) continue;
     auto trouble = deepspeed_trouble(tag);
-    // Rank 0 names the tag when it is done itself; until then its files may still be growing in number.
+    // Rank 0 names the tag when it has finished; until then, its files may still increase in number.
     const bool later = latest != nullptr && std::ranges::any_of(tag.files(), [&](const FileFact& file) {
                          return file.mtime_ns > latest->mtime_ns;
                        });
-    // Where rank 0 runs, `latest` follows; on other hosts of a gang there is none.
+    // Where rank 0 runs, `latest` follows; other hosts of a gang have none.
     const bool unnamed = latest == nullptr && (!trouble || has_rank_0(tag));
     if (unnamed || (!trouble && name != newest && later))
       trouble = Trouble{"'" + sanitize(path_in(folder, "latest")) + "' does not name it yet", path_in(folder, "latest")};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed.checkpoint, and what is sharded by it (FSDP): __RANK_N.distcp written in place, then .metadata,
-// which names them. A folder may be saved into again: then it is torn until .metadata is newer than all of them.
+// Recognises torch.distributed.checkpoint, and what is sharded by it (FSDP): __RANK_N.distcp written in place, then
+// .metadata, which names them. A folder may be saved into again: then it is torn until .metadata is newer than all of
+// them.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +17,7 @@ constexpr std::size_t k_shard_name_max = 64;
 
 bool is_shard(std::string_view name) { return name.starts_with("__") && name.ends_with(k_shard_end); }
 
-// The names stand in the pickle as they are.
+// The names appear unchanged in the pickle.
 std::set<std::string> shards_named(std::string_view pickle) {
   std::set<std::string> names;
   for (std::size_t at = pickle.find(k_shard_end); at != std::string_view::npos; at = pickle.find(k_shard_end, at + 1)) {
@@ -37,9 +38,9 @@ std::optional<Trouble> shards_trouble(const Folder& folder) {
   const std::string pickle = folder.text(*metadata, k_metadata_max);
   const std::string shown = "'" + sanitize(metadata->path) + "'";
   if (pickle.size() < 2 || pickle[0] != '\x80' || pickle.back() != '.')
-    return Trouble{shown + " is not whole", metadata->path};
+    return Trouble{shown + " is incomplete", metadata->path};
   const auto names = shards_named(pickle);
-  if (names.empty()) return Trouble{shown + " names no shards", metadata->path};
+  if (names.empty()) return Trouble{shown + " lists no shards", metadata->path};
   for (const std::string& name : names) {
     const FileFact* shard = folder.find(name);
     if (shard == nullptr || shard->size == 0) return missing(folder, name);
@@ -77,7 +78,7 @@ std::vector<Unit> find_distributed(const Folder& folder) {
   const bool alone = own.size() == folder.files().size();
   Unit unit = folder.is_top() || !alone ? files_unit(k_name, folder.is_top() ? "." : folder.path(), own, trouble)
                                         : folder_unit(folder, k_name, trouble);
-  // Weights without an optimizer are seldom all that is saved.
+  // Weights without an optimizer are rarely the complete save.
   const FileFact* metadata = folder.find(k_metadata);
   unit.part = metadata != nullptr &&
               (!alone || folder.text(*metadata, k_metadata_max).find("opt") == std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lightning: one torch archive NAME.ckpt with everything in it, written in place or under a temporary name.
+// Recognises Lightning: one torch archive NAME.ckpt with everything in it, written in place or under a temporary name.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -27,7 +27,7 @@ std::vector<Unit> find_lightning(const Folder& folder) {
     const bool its_own = !torn && folder.entry(*file, "/data.pkl", k_pickle_max).find(k_version) != std::string::npos;
     if (!its_own && !(torn && has_its_names(name))) continue;
     std::optional<Trouble> trouble;
-    if (torn) trouble = Trouble{"'" + sanitize(file->path) + "' is not whole: " + inspection.why, file->path};
+    if (torn) trouble = Trouble{"'" + sanitize(file->path) + "' is incomplete: " + inspection.why, file->path};
     units.push_back(files_unit("lightning", file->path, {file}, std::move(trouble)));
   }
   return units;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron: iter_NNNNNNN/ with a folder for each rank of the model (mp_rank_TT[_PPP]/model_optim_rng.pt) or as
-// torch.distributed.checkpoint, then latest_checkpointed_iteration.txt, written after all ranks have met.
+// Recognises Megatron: iter_NNNNNNN/ with a folder for each rank of the model (mp_rank_TT[_PPP]/model_optim_rng.pt) or
+// as torch.distributed.checkpoint, then latest_checkpointed_iteration.txt, written after all ranks have met.
 #include <algorithm>
 #include <set>
 
@@ -21,7 +21,7 @@ bool is_iteration(const Folder& folder, const std::string& name) {
   return std::ranges::any_of(inner, [](const std::string& one) { return one.starts_with("mp_rank_"); });
 }
 
-// Tensor and pipeline ranks, each counted from 0: 00_000, 00_001, 01_000… Every pair must be there.
+// Checks tensor and pipeline ranks, each counted from 0: 00_000, 00_001, 01_000… Every pair must exist.
 std::optional<Trouble> ranks_missing(const Folder& folder) {
   std::set<std::string> first, second;
   std::set<std::string> there;
@@ -81,7 +81,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
   if (units.empty() || tracker == nullptr) return units;
   std::optional<Trouble> trouble;
   if (!newest_whole)
-    trouble = Trouble{"'" + sanitize(tracker->path) + "' names iteration " + sanitize(newest) + ", which is not whole",
+    trouble = Trouble{"'" + sanitize(tracker->path) + "' names iteration " + sanitize(newest) + ", which is incomplete",
                       tracker->path};
   units.push_back(files_unit("megatron", tracker->path, {tracker}, std::move(trouble)));
   units.back().names = named;

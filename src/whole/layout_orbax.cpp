@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orbax: a step's folder is written under a temporary name and renamed when it is whole; _CHECKPOINT_METADATA tells it.
+// Recognises Orbax: a step's folder is written under a temporary name and renamed when it is complete;
+// _CHECKPOINT_METADATA identifies it.
 #include "whole/layout_tools.hpp"
 
 namespace gridctl::whole {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of save_pretrained: weights in shards with an index that names them, or an adapter of PEFT's. Either is
-// only a part where an optimizer is saved beside it.
+// Recognises save_pretrained: weights in shards with an index that names them, or a PEFT adapter. Either is only a part
+// if an optimizer is saved beside it.
 #include "base/text.hpp"
 #include "whole/layout_tools.hpp"
 
@@ -32,14 +32,14 @@ std::vector<Unit> find_peft(const Folder& folder) {
     files.push_back(weights);
     const store::Inspection inspection = folder.inspect(*weights);
     if (inspection.state == store::FileState::torn)
-      trouble = Trouble{"'" + sanitize(weights->path) + "' is not whole: " + inspection.why, weights->path};
+      trouble = Trouble{"'" + sanitize(weights->path) + "' is incomplete: " + inspection.why, weights->path};
   } else {
     trouble = missing(folder, "adapter_model.safetensors");
   }
   if (config != nullptr) files.push_back(config);
   else trouble = missing(folder, "adapter_config.json");
   if (!trouble && folder.inspect(*config).state != store::FileState::whole)
-    trouble = Trouble{"'" + sanitize(config->path) + "' is not whole", config->path};
+    trouble = Trouble{"'" + sanitize(config->path) + "' is incomplete", config->path};
   Unit unit = files_unit("peft", folder.is_top() ? "." : folder.path(), std::move(files), std::move(trouble));
   unit.part = true;
   return {std::move(unit)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow: PREFIX.data-NNNNN-of-NNNNN, then PREFIX.index, then `checkpoint`, which names the newest prefix.
+// Recognises TensorFlow: PREFIX.data-NNNNN-of-NNNNN, then PREFIX.index, then `checkpoint`, which names the newest
+// prefix.
 #include <map>
 #include <set>
 
@@ -72,7 +73,7 @@ std::vector<Unit> find_tensorflow(const Folder& folder) {
   const std::string newest = newest_named(folder.text(*pointer, k_pointer_max));
   std::optional<Trouble> trouble;
   if (!whole.contains(newest))
-    trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is not whole", pointer->path};
+    trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is incomplete", pointer->path};
   units.push_back(files_unit("tensorflow", pointer->path, {pointer}, std::move(trouble)));
   units.back().settle = k_pointer_settle;
   return units;

@@ -50,7 +50,7 @@ std::string path_in(const Folder& folder, std::string_view relative) {
 
 Trouble missing(const Folder& folder, std::string_view relative) {
   std::string path = path_in(folder, relative);
-  return {quoted_path(path) + " is not there yet", path, true};
+  return {quoted_path(path) + " does not exist yet", path, true};
 }
 
 std::optional<Trouble> torn_file(const Folder& folder) {
@@ -58,7 +58,7 @@ std::optional<Trouble> torn_file(const Folder& folder) {
     if (is_log_name(file.path)) continue;
     const store::Inspection inspection = folder.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return Trouble{quoted_path(file.path) + " is not whole: " + inspection.why, file.path};
+      return Trouble{quoted_path(file.path) + " is incomplete: " + inspection.why, file.path};
   }
   return std::nullopt;
 }
@@ -83,7 +83,7 @@ std::optional<Trouble> shards_missing(const Folder& folder) {
   for (const FileFact* index : folder.direct()) {
     if (!index->path.ends_with(".index.json")) continue;
     const auto names = index_names(folder, *index);
-    if (names.empty()) return Trouble{quoted_path(index->path) + " names no shards", index->path};
+    if (names.empty()) return Trouble{quoted_path(index->path) + " lists no shards", index->path};
     for (const std::string& name : names) {
       const FileFact* shard = folder.find(name);
       if (shard == nullptr) return missing(folder, name);
@@ -111,7 +111,7 @@ std::optional<Trouble> weights_missing(const Folder& folder) {
     const Folder sub = folder.sub(name);
     if (is_distributed(sub) || is_deepspeed_tag(sub)) return std::nullopt;
   }
-  return Trouble{"no weights are there yet", path_in(folder, "model.safetensors"), true};
+  return Trouble{"there are no weights yet", path_in(folder, "model.safetensors"), true};
 }
 
 std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that several recognisers need.
+// Shares functions that several recognisers need.
 #pragma once
 
 #include <optional>
@@ -11,45 +11,45 @@
 
 namespace gridctl::whole {
 
-// Why something is not whole, and the file to blame (a path of the listing).
+// Says why something is incomplete, and which file to blame (a path of the listing).
 struct Trouble {
   std::string why, blame;
   bool absent = false;  // a file that belongs to it is not there
 };
 
-// Names of the layout's units in all of a folder.
+// Makes one unit of this layout from a complete folder.
 [[nodiscard]] Unit folder_unit(const Folder& folder, std::string_view layout, std::optional<Trouble> trouble);
 [[nodiscard]] Unit files_unit(std::string_view layout, std::string path, std::vector<const FileFact*> files,
                               std::optional<Trouble> trouble);
 
 [[nodiscard]] std::string path_in(const Folder& folder, std::string_view relative);
 [[nodiscard]] Trouble missing(const Folder& folder, std::string_view relative);
-// The first file that is torn by its own format, or empty under a name that never is.
+// Returns the first file that is torn by its own format, or empty under a name that is never empty.
 [[nodiscard]] std::optional<Trouble> torn_file(const Folder& folder);
-// The first file that is written before `last`, by its name, and has changed after it.
+// Returns the first file that, by its name, is written before `last` but has changed after it.
 [[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last,
                                                  bool (*comes_before)(std::string_view name));
-// Whether a file of that name holds weights, of whatever model, and is neither an optimizer nor settings.
+// Returns whether a file with that name holds weights, of any model, and is neither an optimizer nor settings.
 [[nodiscard]] bool names_weights(std::string_view path);
-// Weights in one file, in shards with an index, or in a nested folder.
+// Looks for weights in one file, in shards with an index, or in a nested folder.
 [[nodiscard]] std::optional<Trouble> weights_missing(const Folder& folder);
-// Each index (*.index.json with a weight_map) names files that are there.
+// Checks that each index (*.index.json with a weight_map) names existing files.
 [[nodiscard]] std::optional<Trouble> shards_missing(const Folder& folder);
 [[nodiscard]] std::vector<std::string> index_names(const Folder& folder, const FileFact& index);
 // Returns the faults of sub-folders that are checkpoints of torch.distributed.checkpoint.
 [[nodiscard]] std::optional<Trouble> distributed_trouble(const Folder& folder);
 [[nodiscard]] bool is_distributed(const Folder& folder);
-// True for a folder that is one tag of DeepSpeed's.
+// Returns true for a folder that is one DeepSpeed tag.
 [[nodiscard]] bool is_deepspeed_tag(const Folder& folder);
 [[nodiscard]] std::optional<Trouble> deepspeed_trouble(const Folder& folder);
 
-// An integer that a pickle stores under this key, as DeepSpeed does; nullopt when it is not found.
+// Returns an integer that a pickle stores under this key, as DeepSpeed does; nullopt if it is not found.
 [[nodiscard]] std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key);
 
 inline constexpr std::size_t k_pickle_max = 1u << 20;  // bytes looked at; keys stand at its beginning or end
 inline constexpr std::size_t k_index_max = 16u << 20;  // bytes of an index of shards
 
-// The layouts themselves, for layouts.cpp.
+// Declares the layouts themselves, for layouts.cpp.
 [[nodiscard]] std::vector<Unit> find_transformers(const Folder& folder);
 [[nodiscard]] std::vector<Unit> find_accelerate(const Folder& folder);
 [[nodiscard]] std::vector<Unit> find_lightning(const Folder& folder);

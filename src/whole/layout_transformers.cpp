@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transformers Trainer: checkpoint-N/ with the weights, what Accelerate, FSDP or DeepSpeed add, and trainer_state.json
-// last. Every rank writes its own rng_state.
+// Recognises the Transformers Trainer: checkpoint-N/ with the weights, files added by Accelerate, FSDP or DeepSpeed,
+// and trainer_state.json last. Every rank writes its own rng_state.
 #include <algorithm>
 #include <set>
 
@@ -13,20 +13,21 @@ namespace {
 constexpr std::string_view k_step = "checkpoint-", k_last = "trainer_state.json";
 
 bool is_marked(const Folder& folder) {
-  // Before the first of these only a model is there, which programs of any kind save under such names.
+  // Before the first of these exists, the folder contains only a model, which programs of any kind save under such
+  // names.
   for (const std::string_view file : {k_last, std::string_view("training_args.bin"), std::string_view("rng_state.pth"),
                                       std::string_view("rng_state_0.pth")})
     if (folder.find(file) != nullptr) return true;
   return folder.find("optimizer.pt") != nullptr && folder.find("scheduler.pt") != nullptr;
 }
 
-// Beside folders of the Trainer's: one that it has begun.
+// Returns true for a folder beside the Trainer's that it may have started.
 bool may_be_marked(const Folder& folder) {
   return folder.find("config.json") != nullptr || folder.find("adapter_config.json") != nullptr ||
          folder.find("optimizer.pt") != nullptr || !weights_missing(folder);
 }
 
-// rng_state_0.pth to rng_state_N.pth without a gap, written by ranks that do not wait for each other.
+// Checks rng_state_0.pth to rng_state_N.pth for gaps; ranks write them without waiting for each other.
 std::optional<Trouble> random_states_missing(const Folder& folder) {
   std::size_t states = 0;
   for (const FileFact* file : folder.direct()) {
@@ -53,7 +54,7 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
   if (last == nullptr) return missing(folder, k_last);
   if (auto torn = torn_file(folder)) return torn;
   if (!store::is_json(folder.text(*last, store::k_json_max)))
-    return Trouble{"'" + sanitize(last->path) + "' is not whole", last->path};
+    return Trouble{"'" + sanitize(last->path) + "' is incomplete", last->path};
   if (auto none = weights_missing(folder)) return none;
   if (auto shard = shards_missing(folder)) return shard;
   if (auto inner = distributed_trouble(folder)) return inner;
@@ -61,7 +62,7 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
     if (const Folder sub = folder.sub(name); is_deepspeed_tag(sub))
       if (auto inner = deepspeed_trouble(sub)) return inner;
   if (auto rank = random_states_missing(folder)) return rank;
-  // Nothing guarantees that other ranks' states come before; all other files do.
+  // Other ranks' states may come later; all other files come before.
   if (folder.find("rng_state_0.pth") != nullptr) return std::nullopt;
   return newer_than(folder, *last, precedes_trainer_state);
 }

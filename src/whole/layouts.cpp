@@ -8,7 +8,7 @@
 
 namespace gridctl::whole {
 
-// Folders that hold others come before those that may lie in them.
+// Folders that contain others come before those that may be inside them.
 std::span<const Layout> layouts() {
   static constexpr std::array<Layout, 12> k_table{{
       {"transformers", find_transformers},
@@ -29,7 +29,7 @@ std::span<const Layout> layouts() {
 
 namespace {
 
-// Folders of a listing, outer ones first.
+// Returns the folders of a listing, outer ones first.
 std::set<std::string> folders_of(std::span<const FileFact> files) {
   std::set<std::string> folders{""};
   for (const FileFact& file : files)

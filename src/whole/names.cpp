@@ -14,13 +14,13 @@ namespace {
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Without leading zeros, so that step-000100 and 100 are the same number.
+// Removes leading zeros, so that step-000100 and 100 are the same number.
 std::string_view significant(std::string_view digits) {
   const std::size_t at = digits.find_first_not_of('0');
   return at == std::string_view::npos ? digits.substr(digits.size() - 1) : digits.substr(at);
 }
 
-// The letters that stand before `at`, with at most one separator between: "rank" of "rank_0".
+// Returns the letters before `at`, with at most one separator between: "rank" of "rank_0".
 std::string word_before(std::string_view text, std::size_t at) {
   if (at > 0 && (text[at - 1] == '_' || text[at - 1] == '-' || text[at - 1] == '=' || text[at - 1] == '.')) --at;
   std::size_t begin = at;
@@ -38,7 +38,7 @@ bool tells_members_apart(std::string_view name, std::size_t begin, std::size_t e
   return std::ranges::find(k_words, word_before(name, begin)) != k_words.end();
 }
 
-// Words of a name without its ending and its numbers.
+// Returns the words of a name without its extension and its numbers.
 std::vector<std::string> words_of(std::string_view path) {
   std::string_view name = name_of(path);
   const std::size_t dot = name.rfind('.');
@@ -69,7 +69,8 @@ bool any_word(std::string_view path, std::span<const std::string_view> among) {
 bool is_temporary_name(std::string_view path) {
   static constexpr std::array<std::string_view, 11> k_ends{
       ".tmp", ".temp", ".part", ".partial", ".incomplete", ".swp", ".swx", ".writing", ".download", ".lock", "~"};
-  // Any component: savers also write whole folders under a temporary name ("step-10.orbax-checkpoint-tmp-17", "tmp-…").
+  // Any component may be temporary: savers also write complete folders under a temporary name
+  // ("step-10.orbax-checkpoint-tmp-17", "tmp-…").
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     const std::string_view name = path.substr(begin, end - begin);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content that recognisers have read of files that have not changed since. A value.
+// Caches what recognisers have read from files that have not changed since. A value.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of files that are numbered within themselves: model-00001-of-00004.safetensors.
+// Handles sets of files that are numbered within themselves: model-00001-of-00004.safetensors.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace gridctl::whole {
 
-// The first set that is not complete. It may count from 0 or from 1. Temporary files do not count.
+// Returns the first incomplete set. It may count from 0 or from 1. Temporary files do not count.
 [[nodiscard]] std::optional<Trouble> missing_shard(std::span<const FileFact> files);
 
 }  // namespace gridctl::whole

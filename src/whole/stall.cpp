@@ -12,7 +12,7 @@ constexpr int k_waits_in_patience = 4;    // times the longest wait that ended w
 constexpr int k_retold_after = 2;       // each time that it changes it is an event: at so many times the wait told last
 constexpr Duration k_told_in = std::chrono::minutes{1};
 
-// As an entry of YAML's flow style, whatever the name holds.
+// Formats a name as an entry of YAML's flow style, whatever it contains.
 std::string in_yaml(std::string_view name) {
   std::string text = "\"";
   for (const char c : sanitize(name.substr(0, 200))) {
@@ -50,9 +50,9 @@ void Stall::look(const Verdict& verdict, bool taken, BootTime now) {
 std::string Stall::text(const Verdict& verdict, Duration waited) const {
   const std::string lead = "no checkpoint for " + format_duration(waited / k_told_in * k_told_in) + ": ";
   if (!waiting_)
-    return lead + "the program has written nothing into its checkpoint directory; name the folder that it saves into in the "
+    return lead + "the program has written nothing to its checkpoint directory; name the folder that it saves to in the "
                   "job file: checkpoint: {path: FOLDER}";
-  std::string text = lead + (verdict.is_whole() ? "it changes faster than it can be copied" : verdict.why);
+  std::string text = lead + (verdict.is_whole() ? "the checkpoint changes faster than gridctl can copy it" : verdict.why);
   const std::string name = verdict.blame.substr(verdict.blame.rfind('/') + 1);
   text += ". If a save is complete whenever a certain file has changed, say so in the job file: checkpoint: {whole_when: " +
           in_yaml(name.empty() ? "FILE" : name) + "}";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a running job has gone without a checkpoint for longer than it should, and what to say about it. A value: no
-// I/O, no clock.
+// Decides whether a running job has gone without a checkpoint for too long, and what to report. A value: no I/O, no
+// clock.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ struct StallRules {
 class Stall {
  public:
   explicit Stall(BootTime began, const StallRules& rules = {}) : rules_(rules), since_(began) {}
-  // Notes the result of a look. `taken`: a snapshot was made of it, or has the same content already.
+  // Notes the result of a look. `taken`: a snapshot was made of it, or already has the same content.
   void look(const Verdict& verdict, bool taken, BootTime now);
-  // For people, with the file to blame and the line for the job file; "" while all is well.
+  // Returns the message for people, with the file to blame and the line for the job file; "" while all is well.
   [[nodiscard]] const std::string& message() const { return message_; }
 
  private:

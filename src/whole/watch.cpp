@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look itself: what is new, which of it a layout knows, and what the job says about it.
+// Implements the look itself: what is new, which of it a layout knows, and what the job says about it.
 #include "whole/watch.hpp"
 
 #include <fnmatch.h>
@@ -29,7 +29,7 @@ Access WholeWatch::cached(const Access& access) {
           }};
 }
 
-// Sorts the listing: what a layout knows, logs, temporary names, the rest. News of the rest go into the cohort.
+// Sorts the listing into files of layouts, logs, temporary names, and the rest. Changes of the rest go into the cohort.
 WholeWatch::Sight WholeWatch::see(const Listing& listing, BootTime now, Writer writer, const Access& access) {
   Sight sight{listing, now, writer, access, {}, {}, {}, {}, {}, false, false};
   const std::vector<News> news = history_.look(listing.files, now);
@@ -63,7 +63,7 @@ WholeWatch::Sight WholeWatch::see(const Listing& listing, BootTime now, Writer w
   return sight;
 }
 
-// A unit that was not there before, or the file that says that all is there.
+// Returns true for a new unit, or for a change of the file that says that everything is there.
 bool WholeWatch::is_new_save(const Sight& sight, const std::vector<News>& news) {
   bool fresh = false;
   for (const Unit& unit : sight.units) fresh = seen_units_.insert(unit.path).second || fresh;
@@ -94,7 +94,7 @@ Verdict WholeWatch::look(const Listing& listing, BootTime now, Writer writer, co
   Verdict verdict = judge(sight);
   note_wait(sight, verdict);
   if (verdict.is_whole()) {
-    // It is whole whenever it is looked at, and never while it is copied.
+    // The directory is complete at every look, but never while it is copied.
     if (overdue_since_ && now - *overdue_since_ >= k_copy_patience) verdict.as_left = verdict.provisional = true;
     return verdict;
   }
@@ -160,7 +160,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
   if (marker_used_) {
     if (auto trouble = by_marker(sight)) return trouble;
   } else if (auto trouble = by_file(sight)) {
-    // A program that ended well need not have said so of what it left at last.
+    // A program that ended well need not have marked its last files as complete.
     if (sight.writer == Writer::exited) return std::nullopt;
     return trouble;
   }
@@ -168,7 +168,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
     if (sight.logs.contains(file.path) || is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return refuse(sight, quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
+      return refuse(sight, quoted_path(file.path) + " is incomplete: " + inspection.why, file.path);
   }
   Verdict verdict{Whole::commit_marker, ".commit", {}, std::string(store::k_how_marker), false, false, {}};
   if (!marker_used_) verdict.why = verdict.how = "whole-when";
@@ -183,7 +183,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
   return verdict;
 }
 
-// Why the marker does not vouch for this listing; nullopt when it does.
+// Returns why the marker does not vouch for this listing; nullopt if it does.
 std::optional<Verdict> WholeWatch::by_marker(const Sight& sight) {
   const Listing& listing = sight.listing;
   if (!listing.marker) return refuse(sight, "waiting for .commit", ".commit");
@@ -195,7 +195,7 @@ std::optional<Verdict> WholeWatch::by_marker(const Sight& sight) {
   return std::nullopt;
 }
 
-// The newest file that matches must be new, and nothing may have changed after it.
+// The newest matching file must be new, and nothing may have changed after it.
 std::optional<Verdict> WholeWatch::by_file(const Sight& sight) {
   const FileFact* newest = nullptr;
   for (const FileFact& file : sight.listing.files)
@@ -213,7 +213,7 @@ std::optional<Verdict> WholeWatch::by_file(const Sight& sight) {
   const bool known = sight.access.inspect(*newest).state == store::FileState::whole;
   if (!known && sight.writer == Writer::running &&
       history_.unchanged_for(newest->path, sight.now) < rules_.known_quiet)
-    return refuse(sight, quoted_path(newest->path) + " changed just now", newest->path);
+    return refuse(sight, quoted_path(newest->path) + " has just changed", newest->path);
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is a checkpoint directory whole, and what of it? Pure decisions over listings that the agent takes from time to
-// time; the only looks into files go through `Access`. gridctl-job(5), CHECKPOINTS, says what is promised.
+// Decides when a checkpoint directory is complete, and which files belong to the checkpoint. Pure decisions over
+// listings that the agent takes from time to time; only `Access` looks into files. gridctl-job(5), CHECKPOINTS, says
+// what is promised.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace gridctl::whole {
 
 using store::Listing;
 
-// Is somebody still writing?
+// Says whether a program is still writing.
 enum class Writer : std::uint8_t {
   running,
   exited,  // the program ended by itself with code 0
@@ -35,7 +36,8 @@ struct WholeRules {
   Duration part_quiet = std::chrono::seconds{60};       // the same, when what is there is called a part
   Duration unknown_quiet = std::chrono::seconds{5};     // for files of unknown format of which it is known
   Duration known_quiet = std::chrono::seconds{1};       // for a file that holds a whole state, the first time
-  // A file or unit that is not whole, unchanged for so long, is not being written: nobody will ever make it whole.
+  // An incomplete file or unit that has not changed for this long is no longer being written: it will never be
+  // complete.
   Duration given_up = std::chrono::seconds{60};
   Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
   // The directory is one host's part of a gang's checkpoint. Files that are missing here may lie on another host: the
@@ -43,7 +45,7 @@ struct WholeRules {
   // parts, judges the checkpoint.
   bool of_gang = false;
   Duration gang_quiet = std::chrono::seconds{3};
-  // The job is known to use `.commit` (its restored checkpoint was taken by it): only markers count from the start.
+  // The job is known to use `.commit` (its restored checkpoint was taken with it): only markers count from the start.
   bool marker_expected = false;
   std::string whole_when;  // glob: after a change of a file whose path or name matches, the directory is whole
 };
@@ -80,24 +82,24 @@ class WholeWatch {
   explicit WholeWatch(const WholeRules& rules = {}) : rules_(rules), marker_used_(rules.marker_expected) {}
   // Every look counts for quiet time, so look at least once per second, and soon after each change.
   [[nodiscard]] Verdict look(const Listing& listing, BootTime now, Writer writer, const Access& access);
-  // A snapshot of what the last look selected of this listing was taken: only differences count from now on.
+  // Notes that a snapshot of the last look's selection was taken: only differences count from now on.
   void taken(const Listing& listing);
-  // This was restored, before the program begins: no news, and what a save is expected to change.
+  // Notes content that was restored before the program starts: it is not new, and a save is expected to change it.
   void restored(const Listing& listing, BootTime now, const Access& access);
-  // From the first look that found the directory changed since the last snapshot until the last change: how long its
-  // writer has been at it, to a second or so. Logs do not count.
+  // Returns the time from the first look that found a change since the last snapshot until the last change: how long
+  // the writer has been writing, within about a second. Logs do not count.
   [[nodiscard]] Duration written_for() const {
     return std::max(Duration{}, changed_at_ - writing_since_.value_or(changed_at_));
   }
-  // How often the job is told to save.
+  // Sets how often the job is told to save.
   void set_interval(Duration interval) { interval_ = interval; }
-  // The last snapshot has all of this.
+  // Returns true if the last snapshot has all of this.
   [[nodiscard]] bool has_all(const Listing& listing) const { return all_taken_ && last_taken_->files == listing.files; }
-  // Something waits for longer than it should: look again soon, for any moment of rest will do.
+  // Returns true if something has waited too long: look again soon, because any moment of rest will do.
   [[nodiscard]] bool is_overdue() const { return overdue_since_.has_value(); }
 
  private:
-  // A view of the listing, made before anything is judged.
+  // Holds a view of the listing, made before anything is judged.
   struct Sight {
     const Listing& listing;
     BootTime now;
@@ -110,7 +112,7 @@ class WholeWatch {
     bool moved = false;               // something but a log has changed since the last look
     bool only_logs = false;           // there is nothing else
   };
-  // How it stands with the files that no layout knows.
+  // Describes the files that no layout knows.
   struct Rest {
     bool whole = false, provisional = false;
     bool minor = false;  // settings beside units of layouts: taken along, but no news
@@ -145,7 +147,8 @@ class WholeWatch {
   [[nodiscard]] Rest rest_learned(const Sight& sight, const std::vector<std::string>& changed);
   [[nodiscard]] Rest rest_learning(const Sight& sight, const std::vector<std::string>& changed);
   [[nodiscard]] std::optional<std::string> unsure_file(const Sight& sight, const std::vector<std::string>& changed);
-  // The layout of files each of which holds a whole state (settings beside them do not matter), "" when one does not.
+  // Returns the layout of files that each hold a complete state (settings beside them do not matter); "" if one does
+  // not.
   [[nodiscard]] std::string enough_by_themselves(const Sight& sight, const std::vector<std::string>& changed) const;
   [[nodiscard]] std::string part_layout(const Sight& sight, const std::vector<std::string>& changed) const;
 
@@ -161,7 +164,7 @@ class WholeWatch {
   void take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
                    store::Selection& selection) const;
 
-  // The selection of the last look, for taken().
+  // Holds the selection of the last look, for taken().
   struct Chosen {
     bool all = false;
     std::map<std::string, Facts> units;  // whole now, by path

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for certainty must end: after three saves or two intervals without a snapshot, the best moment of rest is
-// taken, and the checkpoint is provisional. Logs alone are taken as they grow.
+// Ends the wait for certainty: after three saves or two intervals without a snapshot, takes the best moment of rest, as
+// a provisional checkpoint. Logs alone are taken as they grow.
 #include <algorithm>
 
 #include "whole/watch.hpp"
@@ -16,8 +16,8 @@ constexpr Duration k_wait_max = std::chrono::minutes{10};
 constexpr Duration k_rest_wait = std::chrono::seconds{10};      // for a moment of rest; then no rest is needed
 constexpr Duration k_logs_every_max = std::chrono::minutes{1};
 
-// A moment counts as rest when it has lasted for three fifths of the longest pause between two changes: pauses within a
-// save are shorter than those between saves.
+// A moment counts as rest after three fifths of the longest pause between two changes: pauses within a save are shorter
+// than those between saves.
 constexpr int k_rest_share = 3, k_rest_of = 5;
 
 bool is_torn(const Access& access, const FileFact& file) {
@@ -26,22 +26,23 @@ bool is_torn(const Access& access, const FileFact& file) {
 
 }  // namespace
 
-// Lines that were appended are complete whenever they are read.
+// Appended lines are complete whenever they are read.
 std::optional<Verdict> WholeWatch::judge_logs(const Sight& sight) {
   if (!sight.only_logs) return std::nullopt;
   const bool running = sight.writer == Writer::running;
   if (running && !waiting_since_) waiting_since_ = sight.now;
   const Duration every = std::clamp(interval_, k_wait_min, k_logs_every_max);
   if (running && (rules_.of_gang || sight.now - *waiting_since_ < every))
-    return Verdict{Whole::nothing_new, "nothing but logs", {}, {}, false, false, {}};
+    return Verdict{Whole::nothing_new, "only logs changed", {}, {}, false, false, {}};
   chosen_.rest = Facts{};
   chosen_.all = true;
-  Verdict verdict{Whole::quiet, "nothing but logs", {}, "growing", false, false, {}};
+  Verdict verdict{Whole::quiet, "only logs changed", {}, "growing", false, false, {}};
   verdict.selection.growing = sight.logs;
   return verdict;
 }
 
-// Another unit of its layout is newer, or nothing has changed for long: what it lacks will not come.
+// Returns true if another unit of the layout is newer, or nothing has changed for long: the missing files will not
+// arrive.
 bool WholeWatch::is_given_up(const Sight& sight, const Unit& unit) const {
   const auto newest = [&](const Unit& one) {
     std::int64_t at = 0;
@@ -80,7 +81,7 @@ void WholeWatch::stop_waiting() {
   longest_rest_ = {};
 }
 
-// Everything but what is being written as far as its format shows.
+// Takes everything except what is being written, as far as its format shows.
 std::optional<Verdict> WholeWatch::take_overdue(const Sight& sight, const Verdict& refused) {
   if (!overdue_since_) return std::nullopt;
   const bool restless = sight.now - *overdue_since_ >= k_rest_wait;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that no layout knows: whole when all that a save changes has changed, or, while that is not known, when
-// nothing has changed for long enough.
+// Judges files that no layout knows: they are complete when everything that a save changes has changed, or, while that
+// is not known, when nothing has changed for long enough.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -36,7 +36,7 @@ WholeWatch::Rest WholeWatch::judge_rest(const Sight& sight) {
   if (sight.writer != Writer::exited) return rest;
   rest.by = Whole::exit;
   rest.how = "exit";
-  rest.why = "the program ended by itself";
+  rest.why = "the program ended on its own";
   return rest;
 }
 
@@ -49,7 +49,7 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight, boo
                           history_.unchanged_for(file.path, sight.now) >= rules_.given_up;
     spoiled = spoiled || given_up;
     if (!given_up)
-      return not_whole(quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
+      return not_whole(quoted_path(file.path) + " is incomplete: " + inspection.why, file.path);
   }
   for (const Unit& unit : sight.units)
     if (unit.part && !is_complete_here(sight, unit)) return not_whole(unit.why, unit.blame);
@@ -58,7 +58,8 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight, boo
   return std::nullopt;
 }
 
-// A small text that names another file or folder which lies there, as `last_checkpoint` does: it is written at once.
+// Returns true for a small text that names another existing file or folder, as `last_checkpoint` does: it is written at
+// once.
 bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const {
   if (file.size == 0 || file.size > k_small_text_max ||
       (sight.writer == Writer::running && history_.unchanged_for(file.path, sight.now) < rules_.known_quiet))
@@ -74,7 +75,7 @@ bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const
          sight.access.inspect(*target).state == store::FileState::whole;
 }
 
-// Returns a file that has changed in this save and whose content nobody can judge.
+// Returns a file that has changed in this save and whose content cannot be judged.
 std::optional<std::string> WholeWatch::unsure_file(const Sight& sight, const std::vector<std::string>& changed) {
   for (const std::string& path : changed) {
     const FileFact* file = store::find_file(sight.unknown, path);
@@ -137,16 +138,16 @@ WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<
       return file == nullptr || sight.access.inspect(*file).state == store::FileState::whole;
     });
     if (how.empty()) how = known ? "format" : "learned";
-    return {true, false, false, known ? Whole::format : Whole::learned, how, "what every save changes has changed", {}};
+    return {true, false, false, known ? Whole::format : Whole::learned, how, "all files that every save changes have changed", {}};
   }
   const bool single = changed.size() == 1;
   Duration needed = single && cohort_.saves() < k_saves_to_trust ? rules_.learning_quiet : rules_.unknown_quiet;
   needed = std::max(needed, k_gaps_of_quiet * cohort_.longest_pause());
   const Duration quiet = sight.now - cohort_.changed_at();
   if (quiet < needed)
-    return not_whole(quoted_path(*unsure) + ", of unknown format, " + ago(quiet), *unsure);
+    return not_whole(quoted_path(*unsure) + ", in an unknown format, " + ago(quiet), *unsure);
   if (single) return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
-  return {true, false, false, Whole::learned, "learned", "what every save changes has changed", {}};
+  return {true, false, false, Whole::learned, "learned", "all files that every save changes have changed", {}};
 }
 
 WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector<std::string>& changed) {
@@ -156,8 +157,8 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   const bool like_before = cohort_.saves() == 0 || cohort_.complete();
   if (!enough.empty() && like_before) {
     if (quiet < rules_.known_quiet) return not_whole(ago(quiet), changed.front());
-    // A name is no proof that nothing else belongs to it.
-    return {true, enough == "format", false, Whole::format, enough, "a whole state in one file", {}};
+    // A name does not prove that nothing else belongs to the file.
+    return {true, enough == "format", false, Whole::format, enough, "a complete state in one file", {}};
   }
   Duration needed = std::max(rules_.learning_quiet, k_gaps_of_quiet * cohort_.longest_gap());
   const bool part = std::ranges::any_of(changed, [](const std::string& path) { return names_a_part(path); });
@@ -167,13 +168,13 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   if (quiet < needed && !awaited.empty())
     return not_whole("waiting for " + quoted_path(awaited) + " to change, as in the save before", awaited);
   if (quiet < needed)
-    return not_whole(ago(quiet) + "; what belongs together is still being learned, so nothing may change for " +
+    return not_whole(ago(quiet) + "; gridctl is still learning which files belong together, so nothing may change for " +
                          format_duration(needed),
                      blame);
   return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
 }
 
-// Nobody writes any more, and nobody says whether it had finished: only what is proven counts.
+// After a kill, no program writes and none says whether it had finished: only proof counts.
 WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
   if (const auto unsure = unsure_file(sight, changed))
@@ -186,7 +187,7 @@ WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
     const bool sure = cohort_.learned() || (!enough.empty() && enough != "format");
     return {true, !sure, false, Whole::format, enough.empty() ? "format" : enough, "all new files are valid", {}};
   }
-  return not_whole("nobody knows whether its writer had finished", changed.empty() ? "" : changed.front());
+  return not_whole("it is unknown whether its writer had finished", changed.empty() ? "" : changed.front());
 }
 
 }  // namespace gridctl::whole

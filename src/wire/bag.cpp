@@ -53,7 +53,7 @@ void fields(R& r, Of<R, BagOrder>& m) {
           "has not one item for each task");
 }
 
-// Keys are short: thousands travel at once.
+// Keys are short, because thousands travel at once.
 template <class R>
 void fields(R& r, Of<R, TaskResult>& m) {
   r.unless("b", m.began, {}).unless("d", m.dropped, 0).unless("e", m.exit_code, 0).unless("en", m.error_bytes, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders to the workers of bags and results from them: gridctl-agent(7), BAGS. Both are append-only lists that are told
-// by number, so that a request or an answer that is lost or repeated changes nothing.
+// Defines orders to the workers of bags and results from them: gridctl-agent(7), BAGS. Both are append-only lists with
+// numbers, so that a lost or repeated request or answer changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -119,7 +119,7 @@ struct BagReply {
 [[nodiscard]] std::string encode(const BagSpec& spec);
 [[nodiscard]] Result<BagSpec> parse_bag_spec(std::string_view text);
 
-// Orders as they lie in a file of the host.
+// Holds orders as they are stored in a file of the host.
 struct BagOrders {
   std::uint64_t from = 0;  // number of the first
   std::vector<BagOrder> orders;

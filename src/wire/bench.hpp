@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of measuring a host; gridctl-agent(7), BENCHMARKS. All bodies are small but the words of a challenge's
-// answer.
+// Defines the messages for measuring a host; gridctl-agent(7), BENCHMARKS. All bodies are small except the words of a
+// challenge's answer.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,28 @@ inline constexpr std::size_t k_bench_words_max = 768 * 1024;  // hexadecimal dig
 inline constexpr std::size_t k_bench_devices_max = 128;       // in a list
 inline constexpr Duration k_bench_stage_max = std::chrono::minutes{15};
 
-// The reports of a test: before it is ready, between its seeds, at its end. Foreign on the controller's side.
+// Holds a report of a test: before it is ready, between its seeds, at its end. Foreign on the controller's side.
 struct BenchStage {
   bool done = false;  // it has ended; else it waits for a seed
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> texts;
   std::map<std::string, std::string> words;  // challenges' answers, hexadecimal
-  // 0 and "" when it was not said.
+  // Returns 0 or "" if it was not reported.
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] std::string text(const std::string& name) const;
 };
 
 inline constexpr std::string_view k_bench_list = "bench-list", k_bench_begin = "bench-begin",
                                   k_bench_seed = "bench-seed", k_bench_host = "bench-host";
-// op "bench-list": what the drivers' libraries show. texts "cuda" and "opencl" of `problems` say why one shows nothing.
+// op "bench-list": what the drivers' libraries show. The texts "cuda" and "opencl" of `problems` say why one shows
+// nothing.
 struct BenchDevices {
   std::vector<BenchStage> devices;  // facts of each, in the driver's order per backend
   std::map<std::string, std::string> problems;
 };
-// op "bench-begin": starts a test in a process of its own; it replaces one that this connection has begun before.
-// With `gpu` the GPU is leased for the test (busy when somebody holds it) until the test has ended, `deadline` after
-// this request, or with the connection.
+// op "bench-begin": starts a test in its own process; it replaces an earlier one of this connection. With `gpu`, the
+// GPU is leased for the test (busy if it is in use) until the test has ended, `deadline` after this request, or with
+// the connection.
 struct BenchBegin {
   std::string test;     // a name of the helper's
   std::string backend;  // "cuda" or "opencl"
@@ -50,11 +51,11 @@ struct BenchBegin {
   Duration deadline{};
   std::string peer{};  // uuid of a second GPU that the test uses and that is leased with the first, or empty
 };                     // -> BenchStage
-// op "bench-seed": the test that was begun goes on with this seed. -> BenchStage
+// op "bench-seed": the running test continues with this seed. -> BenchStage
 struct BenchSeed {
   std::uint64_t seed = 0;
 };
-// op "bench-host": processors, memory and disk, `part` of time for each. -> BenchStage
+// op "bench-host": processors, memory and disk, with time `part` for each. -> BenchStage
 struct BenchHost {
   Duration part{};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk operations: have, put, manifest, get, keep, and the END record of every data stream.
+// Implements bulk operations: have, put, manifest, get, keep, and the END record of every data stream.
 #include "wire/coding.hpp"
 #include "wire/own.hpp"
 
@@ -45,7 +45,7 @@ void fields(R& r, Of<R, EndRecord>& m) {
   bool ok = !m.error;
   r("ok", ok)("bytes", m.bytes).maybe("error", m.error).unless("codec", m.codec, 0);
   if (m.codec != 0) r.unless("parameter", m.codec_parameter, 0);
-  r.check(ok != m.error.has_value(), "is neither success nor an error");
+  r.check(ok != m.error.has_value(), "is neither a success nor an error");
 }
 
 std::string encode(const HaveRequest& m) { return encode_request("have", m); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside wire only: messages from and to their JSON, by their `fields` (base/record.hpp).
+// Converts messages to and from JSON, by their `fields` (base/record.hpp). Inside wire only.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace gridctl::wire {
 inline constexpr std::size_t k_features_max = 256;  // names in a hello
 inline constexpr ReadRules k_peer_rules{false, true, k_text_max, k_list_max, k_json_depth_max};
 
-// Refuses what is no object, lacks something or goes beyond a limit.
+// Refuses anything that is not an object, lacks a member or exceeds a limit.
 [[nodiscard]] Result<void> read_peer(std::string_view text, std::string_view what,
                                      const std::function<void(RecordReader&)>& read);
 

@@ -8,7 +8,7 @@ namespace gridctl::wire {
 namespace {
 using Table = std::array<std::array<std::uint32_t, 256>, 8>;
 
-// Eight tables, so that eight bytes are taken at a time: one table would be slower than the network.
+// Eight tables process eight bytes at a time: one table would be slower than the network.
 constexpr Table make_tables() {
   Table tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as they travel.
+// Converts errors to and from their form on the wire.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ constexpr int k_code_scan_max = 255;         // codes are small and dense
 constexpr std::size_t k_message_max = 4096;  // bytes of an error's text that are kept
 }  // namespace
 
-// A hint is a command that we tell the user to type: a host's is no hint, however plain it looks.
+// A hint is a command that we tell the user to type: a hint from a host is dropped, however plain it looks.
 template <class R>
 void fields(R& r, Of<R, Error>& m) {
   std::string message;
@@ -45,12 +45,14 @@ void fields(R& r, Of<R, ErrorRecord>& m) {
 std::string error_payload(const Error& error) { return write_record(ErrorRecord{error}); }
 
 std::optional<Error> payload_error(std::string_view payload) {
-  // Most replies are none, and are parsed by whoever asked: not twice. A name may be written in escapes, too.
+  // Most replies are not errors, and the caller parses them: they are not parsed twice. A name may also be written in
+  // escapes.
   const bool is_named = payload.find("error\"") != std::string_view::npos;  // every second byte of JSON is a quote
   if (!is_named && payload.find('\\') == std::string_view::npos) return std::nullopt;
   const Result<ErrorRecord> read = parse_message<ErrorRecord>(payload, "reply");
   if (read) return read->error;
-  // Something that claims to be an error and cannot be read is one; what is no JSON at all fails where it is parsed.
+  // A payload that claims to be an error and cannot be read is an error; one that is not JSON at all fails where it is
+  // parsed.
   if (is_named) return read.error();
   return std::nullopt;
 }

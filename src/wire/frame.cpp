@@ -79,7 +79,7 @@ Result<bool> Decoder::skip_noise() {
 Result<std::optional<Frame>> Decoder::take_frame() {
   const std::string_view seen = std::string_view(buffer_).substr(taken_);
   if (seen.substr(0, 2) != std::string_view("GF").substr(0, seen.size()))
-    return make_error(Code::protocol_violation, "the peer sent bytes that begin no frame");
+    return make_error(Code::protocol_violation, "the peer sent bytes that do not start a frame");
   if (seen.size() < k_header_bytes) return std::optional<Frame>{};
   const auto kind = static_cast<std::uint8_t>(seen[2]);
   const std::uint32_t length = read_u32(seen, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of the controller <-> agent protocol, gridctl-agent(7). Pure encoding; no I/O.
+// Defines the frames of the controller <-> agent protocol, gridctl-agent(7). Pure encoding; no I/O.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gridctl::wire {
 
-// The agent's first line on stdout; anything a login shell prints before it is noise.
+// The agent's first line on stdout; anything that a login shell prints before it is noise.
 inline constexpr std::string_view k_preamble = "\nGRIDCTL-AGENT/1\n";
 inline constexpr std::size_t k_noise_max = 128 * 1024;  // bytes of login noise tolerated before the preamble
 inline constexpr std::size_t k_frame_max = 1024 * 1024;  // payload bytes of one frame
@@ -39,16 +39,15 @@ struct Frame {
 // CRC-32 of these twelve bytes and the payload (4, BE); then the payload.
 [[nodiscard]] std::string encode(const Frame& frame);  // REQUIRES: payload <= k_frame_max
 
-// Incremental decoder: feed bytes as they come, take whole frames.
+// Decodes incrementally: feed bytes as they arrive, take complete frames.
 class Decoder {
  public:
   // With `await_preamble`, skips login noise first (at most k_noise_max bytes).
   explicit Decoder(bool await_preamble) : awaiting_preamble_(await_preamble) {}
-  // The caller stops reading while buffered() exceeds what it is willing to hold; one frame needs k_frame_max and
-  // header.
+  // The caller stops reading while buffered() exceeds its limit; one frame needs k_frame_max and the header.
   void feed(ByteView bytes);
-  // A frame, nullopt when more bytes are needed, or protocol_violation (then the connection must be dropped). When the
-  // preamble never comes, the error quotes the noise. After an error every call returns it again.
+  // Returns a frame, nullopt if more bytes are needed, or protocol_violation (then the connection must be dropped). If
+  // the preamble never arrives, the error quotes the noise. After an error, every call returns it again.
   [[nodiscard]] Result<std::optional<Frame>> next();
   [[nodiscard]] std::size_t buffered() const { return buffer_.size() - taken_; }
 
@@ -62,11 +61,11 @@ class Decoder {
   std::optional<Error> broken_;
 };
 
-// The CRC-32 of zlib and Ethernet; `before` is the value of what came before these bytes.
+// Computes the CRC-32 of zlib and Ethernet; `before` is the value for the bytes before these.
 [[nodiscard]] std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
-// A frame link: one connection. Implementations: over an SSH channel (control), over two descriptors (agent, tests).
-// Deadlines are BootTimes of this machine. One thread at a time per direction.
+// Represents a frame link: one connection. Implementations: over an SSH channel (control), over two descriptors (agent,
+// tests). Deadlines are BootTimes of this machine. One thread at a time per direction.
 class Link {
  public:
   virtual ~Link() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's part in a job that runs on several hosts, or as several ranks on one. Feature word "gangs" of the agent;
-// gridctl-agent(7), GANGS. An attempt without it is one process on one host.
+// Describes a host's part in a job that runs on several hosts, or as several ranks on one. Feature word "gangs" of the
+// agent; gridctl-agent(7), GANGS. An attempt without it is a single process on one host.
 #pragma once
 
 #include <cstdint>

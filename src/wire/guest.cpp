@@ -22,7 +22,7 @@ std::string_view egress_name(Egress egress) { return k_egress(egress); }
 Result<Egress> parse_egress(std::string_view name) {
   for (const Egress one : {Egress::filtered, Egress::open, Egress::none})
     if (egress_name(one) == name) return one;
-  return make_error(Code::usage, "egress is filtered, open or none");
+  return make_error(Code::usage, "egress must be filtered, open or none");
 }
 
 template <class R>
@@ -32,7 +32,7 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
   r.maybe("disk_bytes", m.disk_bytes).maybe("max_job_ms", m.max_job_ms).maybe("cpus", m.cpus);
   r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {}).unless("rates", m.rates, Rates{});
-  r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "hours beyond a day");
+  r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "has hours beyond a day");
 }
 
 template <class R>
@@ -73,7 +73,7 @@ Result<void> check_registry(std::string_view registry) {
   const bool named = !host.empty() && std::ranges::all_of(host, fits) && host.front() != '.' && host.front() != '-' &&
                      (host == k_local_images ? !has_port : host.find('.') != std::string_view::npos);
   if (named && (!has_port || parse_number<std::uint16_t>(registry.substr(host.size() + 1)))) return {};
-  return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) + "' is no registry: name hosts, such as docker.io,ghcr.io");
+  return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) + "' is not a registry: name hosts, such as docker.io,ghcr.io");
 }
 
 std::string encode(const GuestTerms& terms) { return write_record(terms); }

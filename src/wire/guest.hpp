@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json, gridctl-lend(7).
+// Says what the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json,
+// gridctl-lend(7).
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ namespace gridctl::wire {
 
 inline constexpr std::int64_t k_until_resumed = INT64_MAX;
 
-// Names the part of the network that the jobs of a guest reach.
+// Names the part of the network that a guest's jobs can reach.
 enum class Egress : std::uint8_t {
   filtered,  // the Internet; not the owner's own networks, and not this machine
   open,      // whatever programs of the owner reach
@@ -46,28 +47,28 @@ struct GuestTerms {
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
   // `minute` of the day.
   [[nodiscard]] bool is_open_at(int minute) const;
-  // Until the hours are over; nullopt: there are none, or they are over.
+  // Returns the minutes until the hours are over; nullopt: there are none, or they are over.
   [[nodiscard]] std::optional<int> minutes_left(int minute) const;
   [[nodiscard]] bool allows_registry(std::string_view registry) const;
 };
 
-// Registries that give images to everybody, or to whoever logs in there.
+// Registries that give images to everyone, or to everyone who logs in there.
 inline constexpr std::array<std::string_view, 8> k_public_registries{
     "docker.io", "ghcr.io", "quay.io", "nvcr.io", "gcr.io", "public.ecr.aws", "mcr.microsoft.com", "registry.gitlab.com"};
-// In a list of registries: images that the engine of the machine holds under this name, and that have no registry.
+// In a list of registries: images that the machine's engine holds under this name, and that have no registry.
 inline constexpr std::string_view k_local_images = "localhost";
-// usage: no host with or without a port. Its addresses are not looked at.
+// usage unless it is a host with or without a port. Its addresses are not checked.
 [[nodiscard]] Result<void> check_registry(std::string_view registry);
 
-// Beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job begins.
+// File beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job starts.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 
 // A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the
 // folder of its terms) under which that controller's jobs run here. No other invitation reaches them.
 inline constexpr std::string_view k_guests_folder = "guests";
 
-// A lent machine and its researcher agree on a key of their own, over a connection that the token's key seals: both
-// draw a part. From then on the token opens nothing.
+// A lent machine and its researcher agree on their own key, over a connection encrypted with the token's key: both draw
+// a part. From then on, the token opens nothing.
 inline constexpr std::string_view k_rekey_feature = "rekey", k_rekey_operation = "rekey";
 struct RekeyRequest {
   Digest part;
@@ -79,7 +80,7 @@ struct RekeyReply {
 [[nodiscard]] std::string encode(const RekeyReply& reply);
 [[nodiscard]] Result<RekeyRequest> parse_rekey(std::string_view text);
 [[nodiscard]] Result<RekeyReply> parse_rekey_reply(std::string_view text);
-// Beside the terms: both parts in hexadecimal digits, the researcher's first; and a file that is there once the
+// Files beside the terms: both parts in hexadecimal digits, the researcher's first; and a file that exists once the
 // researcher has used the key.
 inline constexpr std::string_view k_session_file = "session", k_session_proven_file = "session_proven";
 

@@ -24,7 +24,7 @@ constexpr Names<ProcessOwner, ProcessOwner::leftover> k_owners{"foreign", "lease
 template <class R>
 void fields(R& r, Of<R, GpuProcess>& m) {
   r("pid", m.pid, 0, k_pid_max)("name", m.name, k_id_max)("memory_bytes", m.memory_bytes)("draws", m.draws);
-  // A word of a newer agent: not known to be ours.
+  // A word of a newer agent means: not known to be ours.
   r.word_or("owner", m.owner, owner_name, scan(owner_name, ProcessOwner::leftover), ProcessOwner::foreign);
 }
 

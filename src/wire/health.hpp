@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a host is: operation "health" of gridctl-agent(7). Everything in a report is what the host itself says; texts are
-// foreign. Lists and texts are bounded when they are made and again when they are read.
+// Describes the state of a host: operation "health" of gridctl-agent(7). Everything in a report is the host's own
+// statement; texts are foreign. Lists and texts are bounded when they are made and again when they are read.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr std::size_t k_health_events_max = 64;     // the newest of the 
 inline constexpr std::size_t k_health_packages_max = 64;
 inline constexpr std::size_t k_health_text_max = 240;  // bytes of one line
 
-// Whose a process on a GPU is.
+// Says whose a process on a GPU is.
 enum class ProcessOwner : std::uint8_t {
   foreign,   // nobody's that gridctl knows
   leased,    // of an attempt that holds a lease on that GPU
@@ -53,8 +53,8 @@ struct GpuHealth {
   bool operator==(const GpuHealth&) const = default;
 };
 
-// One thing the kernel log tells. Kinds: xid, sxid, gpu_hang, gpu_reset, gpu_lost, gpu_fault (a program's bad access),
-// ras (uncorrectable error), machine_check, memory_error, pcie_fatal, disk_error, fs_error, hung_task, oom.
+// Holds one event of the kernel log. Kinds: xid, sxid, gpu_hang, gpu_reset, gpu_lost, gpu_fault (a program's bad
+// access), ras (uncorrectable error), machine_check, memory_error, pcie_fatal, disk_error, fs_error, hung_task, oom.
 struct KernelEvent {
   std::string kind;
   int code = 0;     // of xid and sxid
@@ -66,7 +66,7 @@ struct KernelEvent {
   bool operator==(const KernelEvent&) const = default;
 };
 
-// A vendor's tool that gave no answer in time.
+// Names a vendor's tool that did not answer in time.
 struct HungTool {
   std::string tool;
   bool in_kernel = false;  // it cannot even be killed
@@ -79,7 +79,7 @@ struct EngineHealth {
   bool operator==(const EngineHealth&) const = default;
 };
 
-// Where the agent keeps its data.
+// Describes the disk with the agent's data.
 struct DiskHealth {
   std::uint64_t free_bytes = 0, total_bytes = 0;
   bool read_only = false;
@@ -119,8 +119,8 @@ struct HealthReport {
   [[nodiscard]] bool gpus_fresh() const { return gpus_at.ns > 0 && gpus_at == taken_at; }
 };
 
-// Asks for a report no older than `max_age`. An older one is given at once and a new one begun, unless `wait` allows
-// to wait for that.
+// Asks for a report no older than `max_age`. An older one is returned at once and a new one started, unless `wait`
+// allows waiting for it.
 struct HealthRequest {
   Duration max_age{};
   Duration wait{};        // at most k_health_wait_max

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leases of a host, by its ledger: part of a poll reply.
+// Lists the leases of a host, by its ledger: part of a poll reply.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace gridctl::wire {
 
 inline constexpr std::size_t k_held_max = 256;  // leases told in one reply
 
-// One lease. `job` and `epoch` are told only to the controller whose it is; of somebody else's they are empty.
+// Describes one lease. Only its own controller gets `job` and `epoch`; for others they are empty.
 struct HeldShare {
   JobId job;
   Epoch epoch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks into a running attempt: where its processes stand, and which steps its ranks have told. Feature word "gangs" of
-// the agent; gridctl-agent(7), GANGS.
+// Looks into a running attempt: where its processes are, and which steps its ranks have reported. Feature word "gangs"
+// of the agent; gridctl-agent(7), GANGS.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct StacksRequest {
   Epoch epoch;
 };
 
-// steps: what stood last in $GRIDCTL_METRICS, oldest first.
+// steps: the last lines of $GRIDCTL_METRICS, oldest first.
 inline constexpr std::string_view k_steps_operation = "steps";
 inline constexpr std::size_t k_steps_max = 1024;
 struct StepsRequest {
@@ -37,8 +37,8 @@ struct ToldStep {
   bool operator==(const ToldStep&) const = default;
 };
 
-// metrics: bytes of $GRIDCTL_METRICS as the newest launch of the attempt wrote it, answered as `log` is. An agent of
-// before answers `unsupported`.
+// metrics: bytes of $GRIDCTL_METRICS as the newest launch of the attempt wrote it, answered like `log`. An older agent
+// answers `unsupported`.
 inline constexpr std::string_view k_metrics_operation = "metrics";
 
 struct StepsReply {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the controller <-> agent protocol as values, with their JSON. Field meanings: gridctl-agent(7).
+// Defines messages of the controller <-> agent protocol as values, with their JSON. Field meanings: gridctl-agent(7).
 // parse_* refuse missing or mistyped required fields (protocol_violation) and ignore unknown ones. Ids are checked to
 // be safe as file names; digests, counts and lengths to be within the limits below. Durations travel as milliseconds.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace gridctl::wire {
 
-// Operations of requests; the other headers have those of theirs.
+// Operations of requests; the other headers have their own.
 inline constexpr std::string_view k_hello_operation = "hello", k_probe_operation = "probe", k_log_operation = "log",
                                   k_health_operation = "health", k_prepare_operation = "prepare",
                                   k_stop_operation = "stop", k_clean_operation = "clean",
@@ -55,13 +55,14 @@ struct AgentHello {
   BootTime host_time;  // CLOCK_BOOTTIME of the host
 };
 
-// A tree the attempt needs, already pushed to the host's cache ("put" operations).
+// Names a tree the attempt needs, already pushed to the host's cache ("put" operations).
 struct TreeRef {
   Digest root;         // SHA-256 of the manifest
   std::string target;  // see AttemptSpec
 };
 
-// Everything the host must know to run one attempt. Secrets' values are in StartRequest, never stored in this.
+// Holds everything that the host must know to run one attempt. Secrets' values are in StartRequest, never stored in
+// this.
 struct AttemptSpec {
   JobId job;
   std::string job_name;
@@ -108,7 +109,7 @@ struct PrepareReply {
   std::string boot_id;
 };
 
-// The remaining limits of an attempt: the host ends it when they are used up, with nobody watching.
+// Holds the remaining limits of an attempt: the host ends it when they are used up, even if nobody is watching.
 struct Allowance {
   std::optional<Duration> run{};   // of running
   std::string run_limit{};         // whose it is: "max_duration", "budget", "month_budget"
@@ -125,8 +126,8 @@ struct StartRequest {
   std::map<std::string, std::string> secrets;
   std::optional<Allowance> allowance{};  // `run` counts from when the program runs, `time` from `echo`
 };
-// Refusals are errors (refused: stale epoch, boot id changed, echo too old; busy: a resource is held). Before it
-// answers so, the host durably raises max_epoch to the request's epoch: the refusal is a promise.
+// Refusals are errors (refused: stale epoch, boot id changed, echo too old; busy: a resource is held). Before a
+// refusal, the host durably raises max_epoch to the request's epoch: the refusal is a promise.
 struct StartReply {
   bool already = false;
 };  // already: this very op was accepted before
@@ -138,7 +139,7 @@ struct StopRequest {
   Duration grace{};  // TERM, then KILL after so long; 0 = at once
 };
 
-// Removes what is left of ended attempts up to this epoch (folder, container, secrets); keeps the fence.
+// Removes the leftovers of ended attempts up to this epoch (folder, container, secrets); keeps the fence.
 struct CleanRequest {
   OpId op;
   JobId job;
@@ -146,8 +147,8 @@ struct CleanRequest {
   Duration keep_work{};  // the working directory stays for so long, whatever the specification says; 0: as that says
 };
 
-// A checkpoint whose chunks lie in the host's cache is made ready as files, for an attempt that may come; it replaces
-// the one that the job had ready there. Without a root nothing is kept ready any more. Slow: on a bulk connection.
+// Makes a checkpoint whose chunks are in the host's cache ready as files, for an attempt that may come; it replaces the
+// job's earlier one. Without a root, nothing is kept ready any more. Slow: on a bulk connection.
 struct StandbyRequest {
   JobId job;
   std::optional<Digest> root;
@@ -179,7 +180,7 @@ enum class EndReason : std::uint8_t {
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 [[nodiscard]] Result<EndReason> parse_end_reason(std::string_view name);
 
-// A checkpoint snapshot on the host, whole and hashed.
+// Describes a checkpoint snapshot on the host, complete and hashed.
 struct HostCheckpoint {
   std::uint64_t number = 0;  // 1, 2, 3… within the attempt
   Digest root;               // SHA-256 of the manifest
@@ -216,17 +217,17 @@ struct AttemptStatus {
   std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
   std::optional<Use> use{};                 // of the host, while it runs; nullopt: not measured, or nothing new
 };
-// Everything in it was so many milliseconds longer ago (>= 0), and so much less is left of what it is allowed.
+// Shifts every time back by this many milliseconds (>= 0), and reduces the remaining limits as much.
 void make_older(AttemptStatus& status, std::int64_t ms);
 
-// How often a job shall save and its host look. Zero: as it was told before.
+// Says how often a job should save and its host look. Zero: unchanged.
 struct Tempo {
   Duration interval{};  // advice to the job
   Duration pause{};     // the host takes no two snapshots closer together
   bool operator==(const Tempo&) const = default;
 };
 
-// The heartbeat: desired state down, observed state up. Safe to repeat, to lose, to receive twice.
+// Represents the heartbeat: desired state down, observed state up. Safe to repeat, to lose, to receive twice.
 struct PollRequest {
   BootTime echo;  // newest host_time seen; 0 on the first
   Duration lease{};
@@ -256,7 +257,7 @@ struct LogRequest {
   std::uint64_t offset = 0;
   std::uint32_t max_bytes = 256 * 1024;
 };
-// Answered by reply LogReply, data, end. `offset` is where the data begins: later than asked when the ring overran.
+// Answered by reply LogReply, data, end. `offset` is where the data begins: later than requested if the ring overran.
 struct LogReply {
   std::uint64_t offset = 0;
   std::uint64_t end_offset = 0;
@@ -268,7 +269,7 @@ struct LogReply {
 //   seal  {} -> reply {}: everything put on this connection is durable in the host's cache
 //   manifest {"job","epoch","number"} -> reply {"bytes":n} data* end     (checkpoint manifest)
 //   get   {"job","epoch","number","chunks":[hex…]} -> reply {} then for each chunk in order: data*, end
-// The data of a chunk may be encoded, as the end record says, where the receiver's hello allowed it.
+// The data of a chunk may be encoded, as the end record says, if the receiver's hello allowed it.
 struct HaveRequest {
   std::vector<Digest> chunks;
 };
@@ -301,8 +302,8 @@ struct EndRecord {
 
 // Every reply that is an error is {"error":{"code","message","hint"}}.
 [[nodiscard]] std::string error_payload(const Error& error);
-// Set when the payload carries an error. Its text is made safe for a terminal; a hint survives only as a plain gridctl
-// command, for what a host says must not become what a user types. A code we do not know becomes protocol_violation.
+// Returns an error if the payload carries one. Its text is made safe for a terminal; a hint survives only as a plain
+// gridctl command, because a user must not type what a host made up. An unknown code becomes protocol_violation.
 [[nodiscard]] std::optional<Error> payload_error(std::string_view payload);
 
 [[nodiscard]] std::string encode(const ControllerHello&);  // op "hello"

@@ -13,7 +13,7 @@ constexpr std::size_t k_reason_max = 200;                // bytes of text about 
 constexpr Duration k_rtt_max = std::chrono::minutes{1};  // a longer one is no round trip
 constexpr double k_rate_max = 1e14;                      // bits per second, beyond any link
 
-// Parts that several of these messages have.
+// Declares parts that several of these messages share.
 template <class R>
 void add_time(R& r, const char* key, Of<R, Duration>& time) {
   r(key, time).check(time <= k_link_time_max, "takes more than 10 s");
@@ -22,7 +22,7 @@ void add_time(R& r, const char* key, Of<R, Duration>& time) {
 template <class R>
 void add_addresses(R& r, Of<R, std::vector<std::string>>& addresses) {
   r("addresses", addresses, k_link_addresses_max, k_address_max);
-  for (const std::string& address : addresses) r.check(!address.empty(), "has an address of a wrong length");
+  for (const std::string& address : addresses) r.check(!address.empty(), "has an address of the wrong length");
 }
 
 template <class R>
@@ -105,7 +105,7 @@ void fields(R& r, Of<R, ReachRequest::Target>& m) {
 template <class R>
 void fields(R& r, Of<R, ReachRequest>& m) {
   r("targets", m.targets, k_link_targets_max)("tries", m.tries, k_link_tries_max);
-  r.check(m.tries > 0, "wants no try");
+  r.check(m.tries > 0, "requests no try");
 }
 
 template <class R>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that measure links: between controller and host, between two hosts, from a host to landmarks. Feature word
-// "links" of the agent; gridctl-agent(7), LINKS.
+// Defines messages that measure links: between controller and host, between two hosts, from a host to landmarks.
+// Feature word "links" of the agent; gridctl-agent(7), LINKS.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct PingMessage {
   std::uint64_t nonce = 0;
 };
 
-// link_sink: `bytes` of data and an end record follow the request; the reply proves by its tally that all came.
-// link_source: reply {}, then data (probe::Noise of the seed), end.
+// link_sink: `bytes` of data and an end record follow the request; the reply proves with its tally that all of them
+// arrived. link_source: reply {}, then data (probe::Noise of the seed), end.
 struct SinkRequest {
   std::uint64_t bytes = 0;
 };
@@ -63,7 +63,7 @@ struct ConnectRequest {
 struct LinkFailure {
   std::string address, reason;
 };
-// The measurements of one end: its own round trip, its own sending rate (the other end proves the arrival).
+// Holds the measurements of one end: its own round trip, its own sending rate (the other end proves the arrival).
 struct LinkResult {
   bool connected = false;
   std::string address;  // of the peer, where connected

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a running attempt off its GPUs and processors while its state stays in the host's memory, and lets it run on:
+// Moves a running attempt off its GPUs and processors while its state stays in the host's memory, and resumes it:
 // gridctl-agent(7), PAUSE.
 #pragma once
 
@@ -24,7 +24,7 @@ struct PauseRequest {
   bool resume = false;
   bool gpu_only = false;  // its processes run on as far as they can without a GPU
 };
-// The attempt is as was asked for, now or before already.
+// The attempt is in the requested state, now or already before.
 struct PauseReply {
   std::uint64_t gpu_bytes = 0;  // that left the GPUs, or came back
   Duration took{};

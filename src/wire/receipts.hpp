@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lent machine keeps of the use of its researchers, and how both sides pass receipts for it: gridctl-lend(7),
-// RECEIPTS. Receipts are opaque here: who can sign reads them (lend/receipt.hpp).
+// Defines what a lent machine records about its use by researchers, and how both sides exchange receipts for it:
+// gridctl-lend(7), RECEIPTS. Receipts are opaque here: those who can sign read them (lend/receipt.hpp).
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct ReceiptsReply {
 [[nodiscard]] Result<ReceiptsRequest> parse_receipts(std::string_view text);
 [[nodiscard]] Result<ReceiptsReply> parse_receipts_reply(std::string_view text);
 
-// The use of an attempt as it is marked while the attempt runs.
+// Records the use of an attempt while it runs.
 struct UseMark {
   JobId job;
   Epoch epoch;

@@ -17,7 +17,7 @@ constexpr auto deed_of = [](std::string_view name) { return scan(deed_name, Remo
 template <class R>
 void fields(R& r, Of<R, RemoteRequest>& m) {
   r.word("op", m.deed, deed_name, deed_of);
-  r("folder", m.folder, k_remote_folder_max)("marked", m.marked).check(!m.folder.empty(), "names no folder");
+  r("folder", m.folder, k_remote_folder_max)("marked", m.marked).check(!m.folder.empty(), "does not name a folder");
   r.added("name", m.name, k_remote_name_max).added("offset", m.offset);
   r.added("bytes", m.bytes, m.deed == RemoteDeed::read ? k_remote_read_max : k_remote_object_max);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages about objects at a remote that keeps copies on a host. Feature word "places"; gridctl-agent(7), REMOTES.
+// Defines messages about objects at a remote that keeps copies on a host. Feature word "places"; gridctl-agent(7),
+// REMOTES.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct RemoteRequest {
   std::uint64_t bytes = 0;   // of a read, a put
   bool operator==(const RemoteRequest&) const = default;
 };
-// The answer to put and put_new: false when the name was taken.
+// Answers put and put_new: false if the name was taken.
 struct RemoteStored {
   bool stored = false;
 };

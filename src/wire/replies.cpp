@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's answers on the heartbeat connection. In those sent every few seconds, members stand by their names: so
-// they are written, and read fastest.
+// Writes the agent's answers on the heartbeat connection. In those sent every few seconds, members are sorted by name,
+// which is read fastest.
 #include "base/names.hpp"
 #include "base/use_record.hpp"
 #include "wire/coding.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's requests on the heartbeat connection.
+// Reads and writes the controller's requests on the heartbeat connection.
 #include "wire/coding.hpp"
 #include "wire/insight.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that an attempt has made in its working directory, outside of its checkpoints: gridctl-agent(7), RESULTS.
+// Describes the files that an attempt has made in its working directory, outside its checkpoints: gridctl-agent(7),
+// RESULTS.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ namespace gridctl::wire {
 
 inline constexpr std::string_view k_results_feature = "results";
 inline constexpr std::string_view k_results_operation = "results";
-// The tree that the last `results` request made is read by `manifest` and `get` under this number.
+// `manifest` and `get` read the tree of the last `results` request under this number.
 inline constexpr std::uint64_t k_results_number = 1ull << 62;
-// While the host reads, it sends an event on the request's stream so often.
+// While the host reads, it sends an event on the request's stream this often.
 inline constexpr Duration k_results_progress_every = std::chrono::seconds{5};
 inline constexpr std::size_t k_result_patterns_max = 256;
 inline constexpr std::size_t k_result_names_max = 8;  // in a reply

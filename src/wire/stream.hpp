@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: many flows of bytes over one connection, with credit for each; gridctl-agent(7), STREAMS. Feature word
-// "streams" of the agent.
+// Defines streams: many flows of bytes over one connection, with credit for each; gridctl-agent(7), STREAMS. Feature
+// word "streams" of the agent.
 #pragma once
 
 #include <cstdint>
@@ -68,13 +68,13 @@ struct StreamOpen {
   unsigned mode = 0644;  // put: permission bits
 };
 
-// The answer to an open that was carried out.
+// Answers an open that was carried out.
 struct StreamAnswer {
   std::uint64_t offset = 0;  // get and put: where the bytes begin
   std::uint64_t bytes = 0;   // get: size of the file
 };
 
-// An event on a stream; the first two are about the conversation, on stream 0.
+// Defines an event on a stream; the first two concern the conversation, on stream 0.
 struct StreamNote {
   std::uint64_t ping = 0, pong = 0;
   std::uint64_t credit = 0;
@@ -82,7 +82,7 @@ struct StreamNote {
   int signal = 0;  // for the program of an exec
 };
 
-// The end of one direction. An error ends both: the stream was reset.
+// Ends one direction. An error ends both: the stream was reset.
 struct StreamEnd {
   std::optional<Error> error{};
   std::optional<int> exit_code{};  // exec
@@ -113,7 +113,8 @@ struct StreamEntry {
 [[nodiscard]] Result<StreamEnd> parse_stream_end(std::string_view);
 [[nodiscard]] Result<StreamEntry> parse_stream_entry(std::string_view);
 
-// The ports that a job declares, as GRIDCTL_FORWARD_PORTS lists them: "8888,6006". Anything that is no port is left out.
+// Parses the ports that a job declares, as GRIDCTL_FORWARD_PORTS lists them: "8888,6006". Skips anything that is not a
+// port.
 [[nodiscard]] std::vector<std::uint16_t> parse_ports(std::string_view text);
 
 }  // namespace gridctl::wire

@@ -26,10 +26,10 @@ void fields(R& r, Of<R, UploadRequest>& m) {
   fields(r, m.checkpoint);
   r("url", m.url, k_upload_url_max);
   const bool http = m.url.starts_with("http://") || m.url.starts_with("https://");
-  r.check(http && is_printable(m.url), "names no URL of http or https");
+  r.check(http && is_printable(m.url), "does not contain an http or https URL");
   r.pairs("headers", m.headers, k_upload_headers_max, k_upload_header_max, k_upload_header_max);
   for (const auto& [name, value] : m.headers)
-    r.check(is_header_name(name) && is_printable(value), "has a header that is none");
+    r.check(is_header_name(name) && is_printable(value), "has a header that is not valid");
   r("recipe_bytes", m.recipe_bytes, k_upload_recipe_max);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host puts a pack of its own checkpoint where a signed request says. Feature word "uploads"; gridctl-agent(7),
+// Makes a host upload a pack of its own checkpoint as a signed request says. Feature word "uploads"; gridctl-agent(7),
 // UPLOADS.
 #pragma once
 
@@ -23,15 +23,15 @@ inline constexpr std::size_t k_upload_headers_max = 32;           // of the requ
 inline constexpr std::size_t k_upload_header_max = 8192;          // and bytes of each
 inline constexpr std::uint64_t k_upload_recipe_max = 8ull << 20;  // bytes
 
-// For a pack of so many bytes: at less than a Mbit/s somebody else is to send it, unless the host may send no faster
-// (`limit`, bytes a second; 0: none).
+// Returns the time limit for a pack of this size: below a Mbit/s, another sender should send it, unless the host may
+// send no faster (`limit`, bytes a second; 0: none).
 [[nodiscard]] inline Duration upload_time_max(std::uint64_t bytes, std::uint64_t limit) {
   const std::uint64_t slowest = limit == 0 ? 128 * 1024 : std::min<std::uint64_t>(limit / 2 + 1, 128 * 1024);
   return std::chrono::seconds{60 + static_cast<std::int64_t>(bytes / slowest)};
 }
 
-// The recipe follows as data and an end record. Reply {} when the pack is made, then data frames of a byte or so as
-// long as it is on its way, then an end record: it has been accepted, or why not.
+// The recipe follows as data and an end record. Reply {} when the pack is built, then short data frames while it is
+// being sent, then an end record: accepted, or why not.
 struct UploadRequest {
   CheckpointRef checkpoint;  // that the pack is of; what its blobs differ from may be in others of the attempt
   std::string url;
@@ -41,8 +41,8 @@ struct UploadRequest {
 };
 
 [[nodiscard]] std::string encode(const UploadRequest& request);
-// protocol_violation also for a URL that is neither http nor https, and for anything in it or the headers that is not
-// printable ASCII.
+// protocol_violation also for a URL that is neither http nor https, and for non-printable or non-ASCII characters in it
+// or the headers.
 [[nodiscard]] Result<UploadRequest> parse_upload(std::string_view text);
 
 }  // namespace gridctl::wire

@@ -8,7 +8,7 @@ namespace gridctl::wire {
 
 namespace {
 constexpr Duration k_half = std::chrono::seconds{30};
-// A busy machine answers late by some milliseconds, and no queue causes that.
+// A busy machine answers some milliseconds late, without any queue.
 constexpr Duration k_queue_min = std::chrono::milliseconds{20};
 constexpr Duration k_round_min = std::chrono::milliseconds{2};
 constexpr int k_idle_rounds = 4;  // a longer pause belongs to the program that sends, and says nothing about the window
@@ -52,7 +52,8 @@ std::uint64_t ReceiveWindow::taken(std::uint64_t bytes, BootTime now, const Roun
   return granted;
 }
 
-// Rounds last as long as a round trip does now: on a machine that answers late, too, a whole window is one round's bytes.
+// A round lasts as long as a present round trip: even on a machine that answers late, a full window is one round's
+// bytes.
 void ReceiveWindow::adapt(BootTime now, const RoundTrip& path, bool may_grow) {
   const Duration round = std::max(path.now().value_or(k_round_min), k_round_min);
   if (!round_began_) round_began_ = now;

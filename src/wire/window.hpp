@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes of a stream may be under way: the arithmetic of credit, and the round trip that it follows. Pure.
+// Computes how many bytes of a stream may be under way: the arithmetic of credit, and the round trip that it follows.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,21 @@
 
 namespace gridctl::wire {
 
-// A new stream may carry so many bytes each way before anything was granted: its first data follow the request at once.
+// A new stream may carry this many bytes each way before anything was granted: its first data follow the request at
+// once.
 inline constexpr std::uint64_t k_window_first = 64 * 1024;
 inline constexpr std::uint64_t k_window_usual = 384 * 1024;  // grown to whatever queues; 70 Mbit/s at 40 ms
 inline constexpr std::uint64_t k_window_max = 4u << 20;      // 800 Mbit/s at 40 ms
 
-// The round trip of a conversation, from pings that travel between the data.
+// Measures the round trip of a conversation with pings that travel between the data.
 class RoundTrip {
  public:
   void measured(Duration sample, BootTime now);
-  // The shortest of the last minute: without what waits in queues. nullopt: nothing was measured yet.
+  // Returns the shortest of the last minute: without queueing delay. nullopt: nothing was measured yet.
   [[nodiscard]] std::optional<Duration> least() const;
-  // As it is now, smoothed, with what waits in queues. nullopt: as above.
+  // Returns the present value, smoothed, with queueing delay. nullopt: nothing was measured yet.
   [[nodiscard]] std::optional<Duration> now() const { return smooth_; }
-  // True if what is under way fills queues: more of it would delay others and carry nothing more.
+  // Returns true if the bytes under way fill queues: more of them would delay others and carry nothing more.
   [[nodiscard]] bool is_queueing() const;
 
  private:
@@ -30,13 +32,14 @@ class RoundTrip {
   BootTime half_began_{};
 };
 
-// The bytes that one side of a stream lets the other send before it grants more.
+// Tracks the bytes that one side of a stream lets the other send before it grants more.
 class ReceiveWindow {
  public:
-  // Bytes came. False if they are more than was granted: the peer breaks the protocol.
+  // Notes received bytes. Returns false if they exceed the grant: the peer breaks the protocol.
   [[nodiscard]] bool came(std::uint64_t bytes);
-  // The reader took bytes. Returns the credit to grant now; 0 as long as it is too little to be worth a message. The
-  // window doubles if most of it came within a round trip, and `may_grow`; a large one only while nothing queues.
+  // Notes bytes taken by the reader. Returns the credit to grant now; 0 while it is too little to be worth a message.
+  // The window doubles if most of it arrived within a round trip, and `may_grow`; a large one only while nothing
+  // queues.
   [[nodiscard]] std::uint64_t taken(std::uint64_t bytes, BootTime now, const RoundTrip& path, bool may_grow);
   [[nodiscard]] std::uint64_t size() const { return size_; }
 

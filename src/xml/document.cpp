@@ -53,7 +53,7 @@ class Reader {
   }
 
   void begin(std::string_view name, const char** attributes) {
-    if (open_.size() == k_depth_max) return stop("elements nest too deep");
+    if (open_.size() == k_depth_max) return stop("elements are nested too deeply");
     if (++elements_ > k_elements_max) return stop("too many elements");
     // Children of `open_` grow only at its end, while none of those before is open: pointers stay good.
     Element& element = open_.empty() ? root_ : open_.back()->children.emplace_back();
@@ -61,7 +61,7 @@ class Reader {
     for (; *attributes != nullptr; attributes += 2)
       if (std::string_view(attributes[0]) == "id") element.id = attributes[1];
     open_.push_back(&element);
-    if (element.name.empty()) stop("an element without a name");
+    if (element.name.empty()) stop("an element has no name");
   }
 
   std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser_;

@@ -94,7 +94,7 @@ TABLE = [
     ("job submit keys.yaml", "did you mean 'accelerators'?", "did you mean 'cpus'?", "did you mean 'memory'?"),
     ("job submit values.yaml", "did you mean 'A100:2'?", "a number of GiB such as 16 or 16+", "got 'many'"),
     ("job submit units.yaml", "such as 15m, got '5 minute'", "1h30m, got '2 hrs'"),
-    ("job submit python3 train.py", "a command to run stands after --"),
+    ("job submit python3 train.py", "put the command to run after --"),
     # Values, units, names
     ("job submit --gpu A100x2 -- true", "did you mean 'A100:2'?"),
     ("job submit --memory 16GBs -- true", "a size such as 512MB, got '16GBs'"),

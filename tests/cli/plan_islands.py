@@ -61,7 +61,7 @@ class PlanTrain(unittest.TestCase):
     def test_a_link_that_is_too_slow_is_refused_with_the_number(self):
         plan = self.plan(4, "NVIDIA H100 80GB HBM3:80:8", 2, 2, "--model", "llama-3-8b")
         self.assertIn("over the WAN, 2 sites cannot train together: the link of 2.0 Mbit/s is too slow", plan["what_if"][0])
-        self.assertIn("the largest model it could keep in step has", plan["what_if"][0])
+        self.assertIn("the largest model that it could serve has", plan["what_if"][0])
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ CASES = [
     (train("--layout", "dp=16", "--batch", "4"), 2, "less than one sequence each"),
     (train("--layout", "pp=40", gpu="H100:8x8"), 2, "more than the 32 layers"),
     (train("--layout", "dp=64"), 2, "more than the 16 GPUs"),
-    (train("--layout", "tp=16"), 2, "that a fast link joins"),
+    (train("--layout", "tp=16"), 2, "joined by a fast link"),
     (train("--layout", "ep=2"), 2, "no experts"),
     (train("--layout", "ep=3", model="mixtral-8x7b", gpu="H100:8x8"), 2, "8 cannot be divided by ep=3"),
     (train("--layout", "pp=2,zero=3"), 2, "zero=3 with pp=2"),
@@ -84,9 +84,9 @@ CASES = [
     ({"params": 1e9, "gpu": "nothing"}, 2, "unknown GPU"),
     ({"layers": 4, "hidden": 64, "heads": 4, "tp": 3}, 2, "tp=3"),
     ({"params": 1e9, "sharding": "zero9"}, 2, "zero9"),
-    ({"params": 1e9, "calibrate": True}, 2, "neither step_time_s nor peak_mem_gb"),
+    ({"params": 1e9, "calibrate": True}, 2, "calibrate needs step_time_s or peak_mem_gb"),
     ({"params": 1e9, "dp": 0}, 2, "dp"),
-    ({}, 2, "neither params nor layers"),
+    ({}, 2, "give params, or layers"),
 ]
 
 

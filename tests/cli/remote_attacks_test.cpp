@@ -225,7 +225,7 @@ TEST_F(LyingRemote, CannotMakeAnOlderCheckpointTheNewestByRemovingAPack) {
   new_machine("new", {"nas"}, "early.key");
   const os::RunOutcome refused = pull("new", "--from nas");
   EXPECT_EQ(refused.status.code, 5) << refused.out << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("a record there whose packs are missing knows " + id_.value + "@4"));
+  EXPECT_THAT(refused.err, HasSubstr("a record on the remote whose packs are missing knows " + id_.value + "@4"));
 }
 
 TEST_F(LyingRemote, CannotPassOffAnOlderCheckpointAgainstWhatYouExpect) {
@@ -291,7 +291,7 @@ TEST_F(LyingRemote, ThatIsHonestIsConfirmed) {
   const os::RunOutcome done = pull("new", "--from nas");
   EXPECT_EQ(done.status.code, 0) << done.err;
   EXPECT_EQ(pulled(), "third");
-  EXPECT_THAT(done.err, AllOf(HasSubstr("and the newest for the key file of "), HasSubstr(", remote usb")));
+  EXPECT_THAT(done.err, AllOf(HasSubstr("and the newest known to the key file of "), HasSubstr(", remote usb")));
   EXPECT_THAT(pull("new", "--from nas --json").out,
               AllOf(HasSubstr("\"newest_also_for\":[\"the key file of "), HasSubstr(",\"remote usb\"]")));
 }
@@ -313,7 +313,7 @@ TEST_F(LyingRemote, OrAThiefOfTheKeyFileCannotChangeWhatItNotes) {
   write(there_ / "changed.key", text);
   const os::RunOutcome refused = run("new", "key import changed.key");
   EXPECT_EQ(refused.status.code, 7) << refused.out;
-  EXPECT_THAT(refused.err, HasSubstr("was changed since gridctl wrote it"));
+  EXPECT_THAT(refused.err, HasSubstr("was changed after gridctl wrote it"));
 }
 
 }  // namespace

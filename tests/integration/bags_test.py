@@ -205,7 +205,7 @@ class Bags(grid.Case):
         laptop.run("job", "submit", "--append", "more", "--", "echo", "{}", code=2)
         for option in (["--dry-run"], ["--cpus", "7"], ["-n", "other"]):
             told = laptop.run("job", "submit", "--append", "more", *option, stdin="d\n", code=2).err
-            self.assertIn("does not go with --append", told)
+            self.assertIn("cannot be combined with --append", told)
         self.assertEqual(job.show()["bag"]["tasks"], 7)
 
     def test_tasks_are_not_added_to_a_bag_that_too_many_failures_have_stopped_until_it_is_resumed(self):

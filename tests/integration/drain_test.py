@@ -88,7 +88,7 @@ class Draining(grid.Case):
         beside = laptop.submit(plain("beside", envs={"STEPS": 5}), "--provider", f"h{source}")
         reason = grid.wait_until("why it waits", 30, lambda: re.search(r"h%d.*ends.*" % source, laptop.run(
             "job", "explain", beside.id).out), beside.evidence)
-        self.assertRegex(reason[0], "it ends at|its time was over at")
+        self.assertRegex(reason[0], "it ends at|its time ended at")
         laptop.run("provider", "set", f"h{source}", "--until", "none")
         beside.wait_success(deadline=60)
         laptop.run("job", "cancel", job.id, "--now", "--wait")
@@ -101,7 +101,7 @@ class Draining(grid.Case):
         laptop.run("provider", "drain", f"h{other}")
         laptop.run("provider", "drain", f"h{source}", "--within", "0s")
         blocked = job.wait_event("move_blocked", deadline=60)
-        self.assertIn("no other host can take the job now", blocked["text"])
+        self.assertIn("no other host can run the job now", blocked["text"])
         job.wait_checkpoint(len(job.events("checkpoint")) + 2)
         self.assertEqual([a["state"] for a in job.attempts()], ["running"], job.evidence())
         self.assertEqual(len(job.events("move_blocked")), 1, job.evidence())
@@ -167,7 +167,7 @@ class OneMachine(grid.Case):
     def test_a_machine_is_registered_under_one_name(self):
         refused = laptop.register(1, "again", check=False)
         self.assertEqual(refused.code, 2, refused)
-        self.assertIn("registered already, as h1", refused.err)
+        self.assertIn("already registered, as h1", refused.err)
         self.assertIn("same SSH host key", refused.err)
         self.assertNotIn("again", [p["name"] for p in laptop.run("provider", "ls", "--json").json])
 

@@ -52,7 +52,7 @@ class Drill(grid.Case):
         spec = plain("careless", run="rm -rf out/*; sh plain.sh", envs={"STEPS": 5000})
         shown = self.drill(spec, code=1)
         self.assertEqual(shown["recoverable"], "no", shown)
-        self.assertIn("it began anew at step 1", shown["summary"])
+        self.assertIn("it restarted at step 1", shown["summary"])
         self.assertIn("the last drill of careless said: recoverable: no",
                       laptop.run("job", "submit", "--dry-run", laptop.write_job(spec), check=False).err
                       + laptop.run("job", "submit", "-d", laptop.write_job(spec)).err)
@@ -67,7 +67,7 @@ class Drill(grid.Case):
 
     def test_a_job_without_a_checkpoint_is_not(self):
         done = laptop.run("job", "drill", laptop.write_job(plain("hasty", run="echo step 1; echo step 2")), code=1, timeout=60)
-        self.assertRegex(done.out, "^recoverable: no: it ended before it had a checkpoint: succeeded")
+        self.assertRegex(done.out, "^recoverable: no: the job ended before it had a checkpoint: succeeded")
 
     def test_an_earlier_job_is_drilled_by_its_name_and_an_interrupt_leaves_nothing(self):
         job = laptop.submit(plain("former", envs={"STEPS": 5000}))

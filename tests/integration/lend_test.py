@@ -306,7 +306,7 @@ class Lend(lender.LenderCase):
         self.addCleanup(self.grid.as_worker, LENT, "podman rmi docker.io/library/secret:1 || true")
         job = ended("named", "secret:1")
         self.assertEqual(job.state, "FAILED", job.evidence())
-        self.assertIn("this machine's owner has an image docker.io/library/secret:1, which is for guests only", job.evidence())
+        self.assertIn("this machine's owner has an image docker.io/library/secret:1; guests get it only from its registry", job.evidence())
         hosts = self.grid.disk(LENT, "etc/hosts")
         with open(hosts, "a", encoding="utf-8") as file:
             file.write(f"{self.relay['address']} quay.io registry.home.example\n")

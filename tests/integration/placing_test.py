@@ -87,7 +87,7 @@ class Months(grid.Case):
         free.wait_success(60)
         waits = owner.submit(plain("waits", envs={"STEPS": 5}, owner="vision"))
         waits.wait_event("waiting_for_provider", deadline=60)
-        self.assertIn("only hosts that cost nothing", owner.run("job", "explain", waits.id).out)
+        self.assertIn("only free hosts are used", owner.run("job", "explain", waits.id).out)
         owner.register(2, "own", "auto")
         waits.wait_success(60)
         self.assertEqual([a["provider"] for a in waits.attempts()], ["own"])
@@ -158,7 +158,7 @@ class Deadlines(grid.Case):
         job.wait_attempt(2)
         self.assertEqual(job.attempts()[1]["provider"], "steady", job.evidence())
         at_risk = job.wait_event("deadline_at_risk")
-        self.assertRegex(at_risk["text"], "no host that can take it now is (sure|expected) to be done in time")
+        self.assertRegex(at_risk["text"], "no host that can run the job now is (sure|expected) to be done in time")
         self.grid.start(1)
         job.wait_success(90)
         self.assert_met(job)
@@ -168,7 +168,7 @@ class Deadlines(grid.Case):
         owner = self.owner("late", [("cheap", "market", 1), ("steady", "datacenter", 10)])
         spec = plain("late", envs={"STEPS": 100}, workload={"work": "10m"}, deadline="9s")
         dry = owner.run("job", "submit", "--dry-run", owner.write_job(spec))
-        self.assertIn("warning: no host that can take it now is expected to be done in time", dry.err)
+        self.assertIn("warning: no host that can run the job now is expected to be done in time", dry.err)
         self.assertIn("steady", dry.out)
         self.assertIn("missed: ", dry.out)
         job = owner.submit(spec)
@@ -210,7 +210,7 @@ class Cheaper(grid.Case):
         job.wait_checkpoint(1)
         owner.register(2, "cheap", "auto", "--price", "1")
         asked = job.wait_event("move_requested", deadline=40)
-        self.assertRegex(asked["text"], r"dear is dearer than another host: the job moves when its next checkpoint is safe: "
+        self.assertRegex(asked["text"], r"dear is more expensive than another host: the job moves when its next checkpoint is safe: "
                                         r"dear needs [0-9ms]+ and [0-9.]+ USD to go on, cheap needs [0-9ms]+ and 0.0[0-9] USD")
         job.wait_attempt(2, deadline=60)
         job.wait_success(90)
@@ -257,7 +257,7 @@ class Priorities(grid.Case):
         also.wait_event("waiting_for_provider")
         high = owner.submit(plain("high", envs={"STEPS": 20}, resources=whole, priority=10))
         told = high.wait_event("preempting", deadline=60)
-        self.assertEqual(told["text"], "it will run on only when the next checkpoints are safe of what runs there with less "
+        self.assertEqual(told["text"], "the job will run on only after the next checkpoints of the jobs there with less "
                                        f"priority: {low.id}")
         asked = low.wait_event("move_requested", deadline=60)
         self.assertEqual(asked["text"], "only is needed more urgently: the job moves when its next checkpoint is safe: "
@@ -285,7 +285,7 @@ class Priorities(grid.Case):
         low.wait_event("move_requested", deadline=60)
         owner.run("job", "cancel", high.id, "--now", "--wait")
         stays = low.wait_event("move_withdrawn", deadline=60)
-        self.assertEqual(stays["text"], "only keeps the job: it is not needed more urgently any more")
+        self.assertEqual(stays["text"], "only keeps the job: it is no longer needed more urgently")
         low.wait_success(60)
         self.assertEqual(len(low.attempts()), 1)
         self.grid.wait_clean()
@@ -447,8 +447,8 @@ class Residency(grid.Case):
         job.wait_success()
         grid.wait_until("the last copy", 60, lambda: all(one["copies"] for one in job.checkpoints()), job.evidence)
         refused = sorted(event["text"] for event in job.events("copy_not_allowed"))
-        self.assertEqual(refused, ["copies of its checkpoints do not go to abroad: it is in US, wanted DE",
-                                   "copies of its checkpoints do not go to somewhere: its region is unknown, wanted DE"])
+        self.assertEqual(refused, ["copies of its checkpoints are not sent to abroad: it is in US, wanted DE",
+                                   "copies of its checkpoints are not sent to somewhere: its region is unknown, wanted DE"])
         self.assertIn("do not go to abroad: it is in US", owner.run("job", "explain", job.id).out)
         listed = {one["name"]: one for one in owner.run("store", "ls", "--json").json}
         self.assertEqual([one["job_id"] for one in listed["abroad"]["refused"]], [job.id])

@@ -480,7 +480,7 @@ class Services(grid.Case):
             self.assertIn("the earlier version keeps running", refused.err)
             vast = laptop.write_job(self.file("rolling", 2, resources={"cpus": 500}, **patient))
             refused = laptop.run("service", "apply", vast, code=4, timeout=300)
-            self.assertIn("no host takes", refused.err)
+            self.assertIn("no host can run", refused.err)
             self.gap(clients, time.monotonic())
         clients.tell("requests during three updates")
         self.assertEqual(clients.failures, [], self.gateway_log(job))

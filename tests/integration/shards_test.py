@@ -160,7 +160,7 @@ class Shards(grid.Case):
         told = [event["text"] for event in job.events("checkpoint_suspect")]
         self.assertEqual(len(told), len(later), job.evidence())
         number = good.split("@")[1]
-        self.assertRegex(told[-1], rf"checkpoint \d+ is damaged, and no copy replaces it: going back to checkpoint {number}$")
+        self.assertRegex(told[-1], rf"checkpoint \d+ is damaged, and no copy can replace it: going back to checkpoint {number}$")
         self.finish(job, host, width=9600)
 
     @staticmethod

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bags: jobs with `tasks`. The job itself is the first worker; further ones are jobs of their own that are made while
-// tasks wait and a host has room, and end with it, as twins do. A worker's attempt holds ranges of tasks; what a host
-// still holds when it is lost is given to others at once.
+// Runs bags: jobs with `tasks`. The job itself is the first worker. The other workers are jobs of their own, made while
+// tasks wait and a host has room; like twins, they end with the bag. A worker's attempt holds ranges of tasks; when its
+// host is lost, other workers get the ranges at once.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -40,7 +40,7 @@ class BagConcern : public Concern {
 
   [[nodiscard]] Duration period() const override { return std::chrono::milliseconds{200}; }
 
-  // Whatever its hosts still have to clean up may hold results.
+  // Hosts that still have to be cleaned up may hold results.
   void found(const TrackedJob& job) override {
     if (!job.spec().tasks) return;
     TrackedJob& mine = *controls_.book.find(job.id());
@@ -57,9 +57,9 @@ class BagConcern : public Concern {
     TrackedJob& mine = *controls_.book.find(job.id());
     if (const job::Attempt* attempt = job.state().attempt(); works_on_tasks(job) && job.in<job::Running>() != nullptr)
       if (mine.unfetched.insert(attempt->epoch.value).second) soon();
-    // Before anything of its host is here that ends the job.
+    // No result of the host that ended the job has arrived yet.
     if (job.in<job::Collecting>() != nullptr && !std::holds_alternative<job::Collecting>(before.phase)) soon();
-    // It was resumed: what its journal says has changed.
+    // The job was resumed, so its journal has changed.
     if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && worker_number(job) == 1)
       reopen(job, bags_[job.id().value]);
   }
@@ -68,7 +68,7 @@ class BagConcern : public Concern {
     std::erase_if(bags_, [](const auto& one) { return one.second.members.empty(); });
   }
 
-  // A worker needs no host when nothing is left to give it.
+  // A worker needs no host when no task is left for it.
   [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
     if (!asking.spec().tasks) return std::nullopt;
     const auto found = bags_.find(leader_of(asking));
@@ -77,11 +77,11 @@ class BagConcern : public Concern {
     const bag::Bag& bag = found->second.run->bag();
     const bool over = bag.progress().over();
     if (over && works_on_tasks(asking))
-      return Held{has_last_step(asking) ? "what its tasks have left is put together for its last step" : "all tasks are done"};
-    if (!over && !works_on_tasks(asking)) return Held{"tasks of the bag are left"};
+      return Held{has_last_step(asking) ? "collecting the files of its tasks for its last step" : "all tasks are done"};
+    if (!over && !works_on_tasks(asking)) return Held{"the bag still has unfinished tasks"};
     if (worker_number(asking) == 1) {  // else it would start as it was before it can be given more
       const bool starves = !over && !bag.hungry().empty() && bag.waiting(asking.spec().tasks->raise.level) == 0;
-      return starves ? std::optional(Held{"the tasks that are left need more memory or disk"}) : std::nullopt;
+      return starves ? std::optional(Held{"the remaining tasks need more memory or disk"}) : std::nullopt;
     }
     const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
     if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
@@ -149,7 +149,7 @@ class BagConcern : public Concern {
     return true;
   }
 
-  // False: not yet. What was written behind its back would be missing in what is read.
+  // Returns false if the journal cannot be read yet: a write under way would be missing from what is read.
   bool reopen(const TrackedJob& leader, Live& live) {
     live.is_stale = live.run != nullptr && !live.run->is_saved();
     if (live.is_stale) return save(live), false;
@@ -157,7 +157,7 @@ class BagConcern : public Concern {
     return open(leader, live);
   }
 
-  // Nothing of it is wanted any more: its hosts may be cleaned up.
+  // Lets the hosts be cleaned up: none of their results is needed any more.
   void release(Live& live, const TrackedJob* leader) {
     if (leader != nullptr && leader->goes_on()) return;  // it is only not open yet
     for (const std::string& id : live.members)
@@ -183,7 +183,7 @@ class BagConcern : public Concern {
     grow(leader, live, now);
   }
 
-  // Attempts that run get a seat; those that have ended are asked for what they still have.
+  // Gives a seat to each running attempt, and asks ended ones for the results that they still hold.
   void take_seats(TrackedJob& job, Live& live, BootTime now) {
     const job::Attempt* attempt = job.state().attempt();
     const std::uint32_t number = worker_number(job);
@@ -197,7 +197,7 @@ class BagConcern : public Concern {
     if (job.in<job::Launching>() != nullptr) (void)line_to(attempt->lead().host);  // ready when it runs
     for (const job::PendingCleanup& end : job.state().pending_cleanups)
       if (const bag::Worker worker{number, end.epoch.value}; !seats.contains(worker)) {
-        // The daemon before us may have left it open.
+        // An earlier daemon may have left the holder open.
         const bag::Holder* holder = live.run->bag().find(worker);
         if (holder == nullptr || !holder->open) {
           job.unfetched.erase(worker.epoch);
@@ -219,7 +219,7 @@ class BagConcern : public Concern {
     }
   }
 
-  // A change is not left to the next tick.
+  // Schedules a tick now, because a change should not wait for the next regular one.
   void soon() {
     if (std::exchange(is_soon_, true)) return;
     controls_.world.run.post([this] {
@@ -264,14 +264,14 @@ class BagConcern : public Concern {
     if (controls_.book.is_certain()) live.run->close_forgotten(controls_.book);
   }
 
-  // Its tasks are given to others from now on.
+  // Gives the worker's tasks to other workers from now on.
   void close(const TrackedJob& leader, Live& live, const bag::Worker& worker, const BagRun::Seat& seat, bool is_lost) {
     const bag::Holder* holder = live.run->bag().find(worker);
     if (holder == nullptr || !holder->open) return;
     const std::uint64_t held = holder->held.count();
     if (held > 0 && !live.run->bag().progress().over())
       controls_.book.note(leader.id(), {"tasks_given_back",
-                                        std::to_string(held) + " tasks that " + seat.host.value + " held go elsewhere" +
+                                        std::to_string(held) + " tasks that " + seat.host.value + " held go to other workers" +
                                             (is_lost ? ": the host is lost" : ""),
                                         {worker.epoch}, seat.host});
     live.run->add(bag::Closed{worker, seat.died ? seat.running : std::vector<std::uint64_t>{}});
@@ -290,7 +290,7 @@ class BagConcern : public Concern {
   }
 
   void end(TrackedJob& leader, Live& live) {
-    // A bag that failed too often is stopped at once: results go on coming, and are saved as they come.
+    // A bag that failed too often stops at once; its results still arrive and are saved.
     const bool over = live.run->bag().progress().over();
     if ((over && !live.run->is_saved()) || leader.unsure || (over && !works_on_tasks(leader))) return;
     const BootTime since = live.over ? *live.over : *(live.over = controls_.world.clock.boot());
@@ -299,13 +299,13 @@ class BagConcern : public Concern {
         if (!seat.ended && seat.output_at < seat.output_end) return;
     const bag::Progress now = live.run->bag().progress();
     std::string text = bag::end_in_words(live.run->bag());
-    if (!now.over()) text += "; that is more than max_fails, and " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
-    if (now.twice > 0) text += "; " + std::to_string(now.twice) + " were run twice, and count once";
+    if (!now.over()) text += "; this exceeds max_fails, so " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
+    if (now.twice > 0) text += "; " + std::to_string(now.twice) + " ran twice and count once";
     if (over && has_last_step(leader)) return begin_last_step(controls_, leader, live.members, live.run->bag(), std::move(text));
     end_bag(controls_, leader, {std::move(text), now.failed == 0 ? job::Overtaken::tasks_done : job::Overtaken::tasks_failed});
   }
 
-  // More workers, when all that there are have a place and tasks wait that are worth it.
+  // Makes more workers if every present one has a host and enough tasks wait.
   void grow(const TrackedJob& leader, Live& live, BootTime now) {
     if (leader.in<job::Running>() == nullptr || leader.unsure || live.failed_workers >= k_workers_failed_max) return;
     if (!live.began) live.began = now;
@@ -374,7 +374,7 @@ class BagConcern : public Concern {
     for (const auto& [host, seats] : by_host) pump(host, seats);
   }
 
-  // nullptr: the host is not registered any more.
+  // Returns nullptr if the host is no longer registered.
   Line* line_to(const HostName& host) {
     const FleetHost* there = controls_.fleet.find(host);
     if (there == nullptr) return nullptr;
@@ -420,7 +420,7 @@ class BagConcern : public Concern {
     });
   }
 
-  // Fetches what its tasks have printed; false when there is nothing.
+  // Fetches the output of the worker's tasks; returns false if there is none.
   bool fetch_output(BagLink& link, Live& live, const bag::Worker& worker) {
     BagRun::Seat& seat = live.run->seats().at(worker);
     if (seat.output_busy || seat.output_at >= seat.output_end) return false;
@@ -429,7 +429,7 @@ class BagConcern : public Concern {
                     [this, id = live.run->id(), worker](const Result<BagLink::Output>& output) {
                       if (output) return keep_output(id, worker, *output);
                       if (BagRun::Seat* mine = seat_of(id, worker)) mine->output_busy = false;
-                      report(output.error(), "while fetching what tasks printed");
+                      report(output.error(), "while fetching the output of tasks");
                     });
     return true;
   }
@@ -443,7 +443,7 @@ class BagConcern : public Concern {
         },
         [this, id, worker, end = output.offset + output.bytes.size()](TrackedJob&, const Result<void>& kept) {
           BagRun::Seat* seat = seat_of(id, worker);
-          if (!kept) report(kept.error(), "while keeping what tasks printed");
+          if (!kept) report(kept.error(), "while storing the output of tasks");
           if (seat == nullptr) return;
           seat->output_busy = false;
           if (!kept) return;

@@ -14,7 +14,7 @@ constexpr const char* k_gather_work = "bag-gather";
 constexpr Duration k_gather_pause = std::chrono::seconds{30};
 constexpr std::size_t k_failed_named = 1000;
 
-// True when the job waits: its attempt, if there is one, is stopped first.
+// Returns true when the job waits; stops its attempt first if it has one.
 bool is_waiting(const Controls& controls, TrackedJob& leader) {
   if (leader.unsure) return false;
   if (leader.in<job::Running>() != nullptr || leader.in<job::Launching>() != nullptr)
@@ -22,8 +22,8 @@ bool is_waiting(const Controls& controls, TrackedJob& leader) {
   return leader.in<job::Waiting>() != nullptr && !leader.unsure;
 }
 
-// Commits a step of the bag's job together with whatever its specification is now: tasks may have been added to it a
-// moment ago, and then it is not over.
+// Commits a step of the bag's job together with its present specification. Tasks may just have been added; then the bag
+// is not over.
 void commit_unless_grown(const Controls& controls, TrackedJob& leader, const std::function<Result<job::Step>(job::Spec&)>& step) {
   registry::JobRecords& records = controls.world.records;
   std::optional<job::Spec> spec;
@@ -70,7 +70,7 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, const std::se
   end_workers(controls, leader, workers, text);
   if (!is_waiting(controls, leader) || controls.attempts.is_under_way(leader.id(), k_gather_work)) return;
   const Result<std::vector<registry::Input>> inputs = controls.world.records.inputs(leader.id());
-  if (!inputs) return report(inputs.error(), "while reading what a bag brings along");
+  if (!inputs) return report(inputs.error(), "while reading the files that a bag sends");
   std::optional<Digest> below;
   for (const registry::Input& input : *inputs)
     if (input.role == registry::k_workdir_role) below = input.root;
@@ -88,10 +88,10 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, const std::se
         if (job.in<job::Waiting>() == nullptr || job.unsure) return;
         if (gathered) {
           if (!gathered->missing.empty())
-            controls.book.note(job.id(), {"tasks_missing", "what these tasks left was lost with their hosts: " + gathered->missing, {}, {}});
+            controls.book.note(job.id(), {"tasks_missing", "the files of these tasks were lost with their hosts: " + gathered->missing, {}, {}});
           return change(controls, job, shape, *gathered);
         }
-        const std::string why = "what the tasks have left could not be put together for 'finally': " + gathered.error().one_line();
+        const std::string why = "the files of the tasks could not be collected for 'finally': " + gathered.error().one_line();
         controls.book.note(job.id(), {"gather_failed", why, {}, {}});
         if (may_pass(gathered.error().code)) return controls.attempts.try_later(job.id(), k_gather_work, k_gather_pause);
         end_bag(controls, job, {text + "; " + why, job::Overtaken::tasks_failed});

@@ -21,8 +21,8 @@ struct Richer {
   bool has_place = false;  // now
 };
 
-// The resources of a worker of this level, at most those of the largest host. nullopt: no host has more than workers of the
-// level before it.
+// Returns the resources of a worker of this level, capped at those of the largest host. nullopt: no host has more than
+// the workers of the previous level.
 std::optional<Richer> richer(const Controls& controls, const TrackedJob& leader, std::uint64_t level) {
   Question question = controls.placement.question(leader);
   question.spec = job::at_level(std::move(question.spec), level);
@@ -55,7 +55,7 @@ job::Spec with_more(job::Spec spec, std::uint64_t level, const job::Resources& r
   return spec;
 }
 
-// Workers that may have the hungry tasks, or will be.
+// Counts workers that can run the hungry tasks, now or soon.
 struct Able {
   std::uint64_t working = 0, all = 0;  // all: of any level
   bool on_its_way = false, waits = false;
@@ -110,10 +110,10 @@ void feed_hungry(const Controls& controls, TrackedJob& leader, std::set<std::str
                               bag::to_text(tasks.list(), k_hungry_named) + ")";
   if (!next) {
     if (there.working > 0) return;
-    controls.book.note(leader.id(), {"no_host_has_more", ran_out + " failed: no host that may run them has more", {}, {}});
+    controls.book.note(leader.id(), {"no_host_has_more", ran_out + " failed: no host that can run them has more", {}, {}});
     return run.add(bag::Capped{level});
   }
-  const std::string again = ran_out + " are tried again with " + raise_in_words(raise, next->resources);
+  const std::string again = ran_out + " are retried with " + raise_in_words(raise, next->resources);
   if (next->has_place && !there.waits && there.all < most) {
     if (there.working == 0) controls.book.note(leader.id(), {"tried_with_more", again, {}, {}});
     return make(with_more(leader.spec(), level, next->resources));
@@ -132,7 +132,7 @@ std::uint32_t worker_number(const TrackedJob& job) {
   return registry::twin_number(job.id());
 }
 
-// It spends the leader's budget, and ends with it.
+// The worker spends the leader's budget and ends with the leader.
 job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
   const std::string ending = "-w" + std::to_string(number);
   spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;

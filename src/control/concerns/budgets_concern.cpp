@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets of months: what they stop, and what must not begin.
+// Enforces monthly budgets: stops jobs that exceed them and holds jobs that must not start.
 #include "control/concerns/table.hpp"
 #include "control/follow/budgets.hpp"
 
@@ -32,7 +32,7 @@ class BudgetsConcern : public Concern {
     });
   }
 
-  // Its host has ended it when its slice was used up: is the whole budget?
+  // The host ended the job because its slice was used up. Checks whether the complete budget is used up.
   void changed(const TrackedJob& job, const job::State& before) override {
     const auto* ended = job.in<job::Collecting>();
     if (ended == nullptr || ended->end.kind != job::EndKind::limit || ended->end.detail != k_limit_month) return;
@@ -53,17 +53,17 @@ class BudgetsConcern : public Concern {
       const Result<void> noted = controls_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
       if (!noted) report(noted.error(), "while noting that a budget is used up");
       controls_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
-      // The next may be placed before the next look.
+      // Another job may be placed before the next look.
       if (Result<std::vector<BudgetNow>> noted_too = budgets_now(controls_.world.records, now)) budgets_ = *std::move(noted_too);
     });
   }
 
-  // A job without money left runs on hosts that cost nothing, or waits.
+  // A job without money left runs only on free hosts, or waits.
   void shape(const TrackedJob& asking, Question& question) const override {
     const BudgetNow* used_up = used_up_for(budgets_, asking.spec().owner);
     if (used_up == nullptr) return;
     question.spec.constraints.max_price = 0;
-    question.held = used_up_text(*used_up) + "; until then only hosts that cost nothing (gridctl budget ls)";
+    question.held = used_up_text(*used_up) + "; until then, only free hosts are used (gridctl budget ls)";
   }
 
  private:

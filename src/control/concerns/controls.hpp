@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the controller that a concern may use.
+// Gives a concern the parts of the controller that it may use.
 #pragma once
 
 #include "control/follow/attempts.hpp"

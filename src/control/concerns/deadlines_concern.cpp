@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs with a deadline: while they run, whether a failure now could still be made good.
+// Watches running jobs that have a deadline: checks whether the job could still make up for a failure now.
 #include "control/concerns/table.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "control/follow/limits.hpp"
@@ -25,7 +25,7 @@ class DeadlinesConcern : public Concern {
 
   [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_deadline; }
 
-  // As long as the deadline is to come, and a sound host can take it.
+  // The wish holds while the deadline is still to come and a sound host can run the job.
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     if (!is_in_time(job)) return std::nullopt;
     const FleetHost* here = controls_.fleet.find(job.state().attempt()->lead().host);
@@ -44,7 +44,7 @@ class DeadlinesConcern : public Concern {
   }
 
   void judge(TrackedJob& job) {
-    // A job that does not save loses all by a move.
+    // A job that saves no checkpoints loses all its work when it moves.
     if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) return;
     Question question = controls_.placement.question(job);
     if (!question.known.is_due()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gangs that run with fewer hosts than they may have: they begin anew with more, just after a checkpoint, when that
-// pays. They become smaller without our doing: after a loss placement takes as many hosts as there are, without one
-// that failed the gang: it can do without, and would lose all that it computes to that host again.
+// Grows gangs that run with fewer hosts than they may have: they restart with more, right after a checkpoint, if that
+// pays. Gangs shrink without this concern: after a loss, placement takes as many hosts as are available, except one
+// that failed the gang. The gang can do without that host, and would lose its work to it again.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ class ElasticConcern : public Concern {
     });
   }
 
-  // How long it takes from being placed until it runs, restore included.
+  // Measures the time from placement until the job runs, including the restore.
   void changed(const TrackedJob& job, const job::State& before) override {
     const auto* launching = std::get_if<job::Launching>(&before.phase);
     const auto* running = job.in<job::Running>();
@@ -67,7 +67,7 @@ class ElasticConcern : public Concern {
     return job::is_elastic(job.spec()) && size_of(job) < job.spec().num_nodes;
   }
 
-  // How many members it would have if it were placed now, and how often those fail together, per hour.
+  // Returns how many members the job would have if it were placed now, and how often those fail together, per hour.
   [[nodiscard]] std::pair<int, double> would_be(const TrackedJob& job) {
     return would_be(job, controls_.placement.question(job, {job.id().value}));
   }
@@ -108,13 +108,13 @@ class ElasticConcern : public Concern {
     controls_.mover.ask(job, wish);
   }
 
-  // Work that is done between a save and our stopping it is done again.
+  // Work done between a save and the stop is repeated.
   [[nodiscard]] double checkpoint_age(const TrackedJob& job) const {
     const Result<registry::Checkpoint> newest = controls_.world.records.checkpoint(job.id(), job.state().head);
     return newest && newest->upload ? seconds(*newest->upload) : 0;
   }
 
-  // With the hosts that it has; as fast as the slowest of them lets it be.
+  // Uses the hosts that the job has now; the slowest of them sets the speed.
   [[nodiscard]] static double work_left(const TrackedJob& job, const Question& question) {
     double slowest = 0;
     for (const job::Member& member : job.state().attempt()->members)

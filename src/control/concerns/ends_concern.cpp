@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts that end at a known instant: jobs there save before it, and leave.
+// Handles hosts that end at a known time: their jobs save before that and leave.
 #include "control/concerns/table.hpp"
 #include "control/follow/tuning.hpp"
 #include "sched/host_end.hpp"
@@ -30,7 +30,7 @@ class EndsConcern : public Concern {
   }
 
   [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_end; }
-  // An end that was put off lets the job stay.
+  // The job may stay if the end was postponed.
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     const std::optional<End> end = end_of(job);
     if (!end || end->left > lead(job, end->host) + sched::k_end_stay) return std::nullopt;
@@ -44,7 +44,7 @@ class EndsConcern : public Concern {
     Duration left{};
   };
 
-  // The end of the host of its current attempt that is the first to end.
+  // Returns the earliest end among the hosts of the current attempt.
   [[nodiscard]] std::optional<End> end_of(const TrackedJob& job) const {
     std::optional<End> first;
     for (const job::Member& member : job.state().attempt()->members) {
@@ -56,7 +56,7 @@ class EndsConcern : public Concern {
     return first;
   }
 
-  // A job that does not save may be done before the end, and leaves nothing undone by staying. Replicas keep nothing.
+  // A job that saves no checkpoints may finish before the end, so it loses nothing by staying. Replicas keep no state.
   [[nodiscard]] static bool leaves(const TrackedJob& job) {
     return job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off || job.spec().service;
   }
@@ -72,7 +72,7 @@ class EndsConcern : public Concern {
   }
 
   [[nodiscard]] static MoveWish wish_for(const End& end) {
-    MoveWish wish{std::string(job::k_for_end), "it is there until " + format_rfc3339(end.at)};
+    MoveWish wish{std::string(job::k_for_end), "the host is available until " + format_rfc3339(end.at)};
     wish.host = end.host;
     wish.to_anywhere = true;  // what is not saved by then is lost
     return wish;

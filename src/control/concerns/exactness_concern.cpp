@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells of each restored attempt whether it continued exactly: the steps after its checkpoint are done twice, and the
-// numbers that the program gives with them are compared. Fetches what jobs tell in $GRIDCTL_METRICS for that.
+// Reports for each restored attempt whether it continued exactly: the steps after its checkpoint run twice, and the
+// numbers that the program prints with them are compared. Fetches the jobs' $GRIDCTL_METRICS for that.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -38,7 +38,7 @@ class ExactnessConcern : public Concern {
     });
   }
 
-  // An attempt that ends has printed all it will.
+  // An attempt that is ending prints nothing more.
   void changed(const TrackedJob& job, const job::State& before) override {
     const job::Attempt* attempt = before.attempt();
     const auto found = watched_.find(job.id().value);
@@ -77,7 +77,7 @@ class ExactnessConcern : public Concern {
 
   void judge(const TrackedJob& job, Epoch epoch, bool last) {
     Result<std::vector<registry::AttemptRecord>> attempts = controls_.world.records.attempts(job.id());
-    if (!attempts) return report(attempts.error(), "while looking at what a job did twice");
+    if (!attempts) return report(attempts.error(), "while comparing steps that a job did twice");
     while (!attempts->empty() && attempts->back().epoch > epoch) attempts->pop_back();
     controls_.attempts.in_background(
         job.id(), k_exactness_name, {os::Lane::Kind::bulk, {}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job on a GPU that is gone can only wait for ever: it is moved, from its last checkpoint.
+// Moves a job whose GPU is gone from its last checkpoint; it would wait for ever otherwise.
 #include <algorithm>
 
 #include "control/concerns/table.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on one host that hang: they print nothing, save nothing and compute nothing, though they always did. The host's
-// processes are shown as they stand, and the job is restarted only when its file says so: a rule that is wrong about a
-// job must not cost it anything. Gangs have peers and are judged by progress_concern.
+// Detects jobs on one host that hang: they print nothing, save nothing and compute nothing, although they always did
+// before. The stacks of the host's processes are shown. The job restarts only if its file says so, because a rule that
+// misjudges a job must not cost it anything. Gangs have peers; progress_concern judges them.
 #include <map>
 #include <utility>
 
@@ -29,7 +29,7 @@ std::string shortened(const std::string& text) {
   return out;
 }
 
-// Services wait for requests, and the tasks of a bag have limits of their own.
+// Services wait for requests, and tasks of a bag have their own limits.
 bool is_judged(const TrackedJob& job, const job::Attempt& attempt) {
   return !attempt.is_gang() && !job.spec().service && !job.spec().tasks;
 }
@@ -90,7 +90,7 @@ class HangConcern : public Concern, public FleetListener {
     return watched_.insert_or_assign(job.id().value, std::move(fresh)).first->second;
   }
 
-  // A GPU of which nobody tells how busy it is says nothing of its job: processors are no substitute.
+  // A GPU without a known load says nothing about its job, and processors are no substitute.
   static void take(Watch& mine, const job::Member& member, const wire::AttemptStatus& status, BootTime now) {
     if (!status.use) return;
     registry::MemberUse use;
@@ -125,7 +125,7 @@ class HangConcern : public Concern, public FleetListener {
           controls_.book.note(its.id(), {"stacks", stacks, epoch, host});
           const std::string told = text + ", on " + host.value;
           if (its.spec().recovery.restart_one) return controls_.book.apply(its.id(), job::Hung{epoch, told});
-          controls_.book.note(its.id(), {"hangs", told + "; it keeps running (recovery.hangs: restart would restart it)", epoch, host});
+          controls_.book.note(its.id(), {"hangs", told + "; the job keeps running (recovery.hangs: restart would restart it)", epoch, host});
         });
   }
 

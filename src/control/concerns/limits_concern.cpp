@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of a job: its budget, its running time, its deadline.
+// Enforces the limits of a job: its budget, its running time and its deadline.
 #include <map>
 
 #include "control/concerns/table.hpp"
@@ -22,13 +22,13 @@ class LimitsConcern : public Concern {
       const JobLimits limits = limits_of(job->spec(), job->row.submitted_at);
       const Look look{true, limits.until && controls_.world.clock.wall() >= *limits.until};
       if (looked == look) continue;
-      // The used amount stays as it is while neither the job nor a twin of it runs.
+      // The used amount does not change while neither the job nor a twin of it runs.
       const bool stays = job->state().attempt() == nullptr && job->spec().twins <= 1;
       if (stays) looked = look;
       if (!judge(*job, limits, now)) looked = {};
     }
   }
-  // Its host has ended it at a limit, as it was told to: whether it is used up is counted here, exactly.
+  // The host ended the job at a limit. The exact count here decides whether the limit is used up.
   void changed(const TrackedJob& job, const job::State& before) override {
     if (limits_of(job.spec(), job.row.submitted_at).any()) limited_[job.id().value] = {};
     const auto* ended = job.in<job::Collecting>();
@@ -45,7 +45,7 @@ class LimitsConcern : public Concern {
     spent_.erase(id.value);
     limited_.erase(id.value);
   }
-  // The end of an attempt may have used up what was left, and the next is placed before anybody looks.
+  // The end of an attempt may have used up the rest, and the job is placed again before the next look.
   [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
     const JobLimits limits = limits_of(asking.spec(), asking.row.submitted_at);
     if (!limits.any()) return std::nullopt;
@@ -63,8 +63,8 @@ class LimitsConcern : public Concern {
     bool operator==(const Look&) const = default;
   };
 
-  // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant. False: that
-  // cannot be told now.
+  // `more`: additional running time to count, because hosts and this machine do not start counting at the same moment.
+  // Returns false if the answer is not known now.
   bool judge(TrackedJob& job, const JobLimits& limits, BootTime now, Duration more = {}) {
     if (!controls_.attempts.is_counted(job)) return false;
     const JobId id = job.id();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are paused in place: what their hosts tell of them is kept, and one that stays paused for too long moves.
+// Follows jobs that are paused in place: records what their hosts report, and moves a job that stays paused too long.
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/pauses.hpp"
@@ -51,7 +51,7 @@ class PausedConcern : public Concern, public FleetListener {
     controls_.fleet.capacity_freed();
   }
 
-  // The command that paused or resumed the job may have written it already.
+  // The command that paused or resumed the job may already have written this.
   Result<void> keep(const JobId& id, const job::Attempt& attempt, const HostName& host, std::optional<WallTime> since,
                     WallTime now) {
     registry::JobRecords& records = controls_.world.records;

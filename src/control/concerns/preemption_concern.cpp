@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe, or at
-// once, paused in place, when the job of higher priority is short.
+// Makes room for jobs of higher priority. Running jobs of lower priority leave after their next checkpoint is safe; for
+// a short urgent job, they are paused in place at once.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -65,7 +65,7 @@ class PreemptionConcern : public Concern {
     return waiting != nullptr && waiting->why == job::k_waits_for_provider && !job.unsure;
   }
 
-  // Somebody waits who is more urgent than somebody who is placed.
+  // Returns true if a waiting job is more urgent than a placed one.
   [[nodiscard]] bool is_any_more_urgent() const {
     const auto& placed = controls_.book.placed();
     const auto& all = controls_.book.all();
@@ -77,8 +77,8 @@ class PreemptionConcern : public Concern {
            });
   }
 
-  // Running jobs that may be asked to make room, and those that are about to leave because they were asked: until they
-  // have left it must not be another one. Who leaves for another reason will be gone by itself.
+  // Lists running jobs that may be asked to make room, and those already leaving because they were asked; until they
+  // have left, no others are asked. Jobs that leave for another reason are not listed.
   [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
     std::vector<sched::Holder> holders;
     for (const auto& [id, job] : controls_.book.placed()) {
@@ -128,7 +128,7 @@ class PreemptionConcern : public Concern {
     tell(job, plan->placement.host, plan->placement.host.value, join(names, ", "));
   }
 
-  // The hosts that it would have without all of them, and of those there who cannot stay.
+  // Finds the hosts that the job would have without all of these holders, and the holders there that cannot stay.
   void plan_gang(const TrackedJob& job, std::vector<sched::Holder> holders) {
     const auto with_gone = [&](const std::set<std::string>& gone) -> std::optional<std::vector<job::Member>> {
       const Result<GangOffer> offer = controls_.placement.offer(job, controls_.placement.question(job, gone));
@@ -146,7 +146,7 @@ class PreemptionConcern : public Concern {
     });
     gone.clear();
     for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
-    // The most urgent stay if they can, then those that have run for longest.
+    // Holders stay if possible in this order: the most urgent first, then the longest-running.
     std::sort(holders.begin(), holders.end(), [](const sched::Holder& a, const sched::Holder& b) {
       return std::tuple(a.leaving ? 1 : 0, -a.priority, a.began_at, a.job.value) <
              std::tuple(b.leaving ? 1 : 0, -b.priority, b.began_at, b.job.value);
@@ -166,10 +166,10 @@ class PreemptionConcern : public Concern {
     tell(job, members->front().host, join(hosts, ", "), join(std::vector(gone.begin(), gone.end()), ", "));
   }
 
-  // Once for each set of jobs that it waits for.
+  // Reports once for each set of jobs that it waits for.
   void tell(const TrackedJob& job, const HostName& host, const std::string& hosts, const std::string& jobs) {
-    const std::string text = "it will run on " + hosts +
-                             " when the next checkpoints are safe of what runs there with less priority: " + jobs;
+    const std::string text = "the job will run on " + hosts +
+                             " after the next checkpoints of the jobs there with less priority: " + jobs;
     if (std::exchange(told_[job.id().value], text) == text) return;
     controls_.book.note(job.id(), {"preempting", text, {}, host});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While jobs run on hosts that cost: whether another one, that came up or became free, is worth a move.
+// Watches jobs on hosts that cost money: checks whether a move to a host that appeared or became free pays.
 #include "control/concerns/table.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "control/reach/ways.hpp"
@@ -15,7 +15,7 @@ class PricesConcern : public Concern {
  public:
   explicit PricesConcern(const Controls& controls) : controls_(controls) {}
 
-  // One job in each round, the one that was not looked at for longest: thousands of them cost no more than one.
+  // Looks at one job in each round, the one not looked at for longest, so that thousands cost no more than one.
   void tick(BootTime now) override {
     follow_prices();
     const TrackedJob* longest = nullptr;
@@ -44,7 +44,7 @@ class PricesConcern : public Concern {
   }
 
  private:
-  // Running jobs cost what their hosts cost now. On a lent host an attempt costs what was accepted when it began.
+  // Running jobs pay their hosts' present prices. On a lent host, an attempt pays the price accepted at its start.
   void follow_prices() {
     controls_.book.each_placed([&](TrackedJob& job) {
       const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
@@ -59,7 +59,7 @@ class PricesConcern : public Concern {
     });
   }
 
-  // Returns the scheduler's decision for other hosts, and why one of them is worth a move, if it is.
+  // Returns the scheduler's decision for other hosts, and the reason to move to one of them, if there is one.
   [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(const TrackedJob& job) {
     if (!sched::may_move_for_less(job.spec())) return std::nullopt;
     Question question = controls_.placement.question(job);

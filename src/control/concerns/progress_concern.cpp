@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gangs that hang, and hosts that slow their gang down. A program of several hosts that waits for ever looks as sound as
-// one that works: only what it shows of itself (output, checkpoints, steps) tells, by the rhythm it had before.
+// Detects gangs that hang, and hosts that slow their gang down. A multi-host program that waits for ever looks as
+// healthy as a working one. Only its signs of progress (output, checkpoints, steps) reveal a hang, compared with their
+// earlier rhythm.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,7 +23,7 @@ constexpr std::size_t k_lines_kept = 80;                      // of the stacks o
 constexpr const char* k_stacks_name = "stacks";
 constexpr const char* k_steps_name = "steps";
 
-// The first lines, those that say most.
+// Returns the first lines, which say the most.
 std::string first_lines(const std::string& text) {
   std::vector<std::string> lines = split_lines(text);
   const std::size_t all = lines.size();
@@ -127,7 +128,7 @@ class ProgressConcern : public Concern, public FleetListener {
           const auto still = watched_.find(its.id().value);
           if (still == watched_.end() || !still->second.hung) return;  // it went on meanwhile
           for (const auto& [host, stacks] : found) controls_.book.note(its.id(), {"stacks", stacks, epoch, host});
-          const std::string told = text + ", though all its hosts answer";
+          const std::string told = text + ", although all its hosts answer";
           if (its.spec().recovery.hangs == job::Hangs::tell)
             return controls_.book.note(its.id(), {"hangs", told + " (recovery.hangs is tell)", epoch, {}});
           controls_.book.apply(its.id(), job::Hung{epoch, told});
@@ -163,7 +164,7 @@ class ProgressConcern : public Concern, public FleetListener {
       if (!first && one.step <= newest->second) continue;
       newest->second = one.step;
       news = true;
-      // Read seldom: only what ranks tell of their own time can be compared.
+      // Metrics are read rarely, so only times that ranks report themselves can be compared.
       if (one.step_s) mine.pace.told({one.rank, one.step, now, one.step_s});
     }
     mine.without_steps = news ? 0 : mine.without_steps + 1;
@@ -173,7 +174,7 @@ class ProgressConcern : public Concern, public FleetListener {
     const HostName host = host_of(job, slow->rank);
     const bool replace = job.spec().recovery.stragglers == job::Stragglers::replace;
     const std::string text = slow->text() + ", on " + host.value;
-    controls_.book.note(job.id(), {"straggler", text + (replace ? ": it is replaced at the next checkpoint" : ""),
+    controls_.book.note(job.id(), {"straggler", text + (replace ? ": gridctl replaces it at the next checkpoint" : ""),
                                 job.state().epoch, host});
     if (!replace) return;
     mine.straggler = host;

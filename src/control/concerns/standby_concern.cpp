@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warm standby: the newest checkpoint of a job lies ready as files on the host that would get the job next, so that a
-// failover waits neither for the transfer nor for the restore. For a gang with spares so many hosts, with its inputs.
-// Only a help: whatever is not there is restored as ever, and no host is kept free for it, for an idle one would cost
-// others more than a transfer costs the gang.
+// Keeps a warm standby: the newest checkpoint of a job lies ready as files on the host that would get the job next, so
+// that a failover waits neither for the transfer nor for the restore. A gang with spares gets that many hosts, with its
+// inputs. A standby is only an optimisation: a missing file is restored as usual. No host is reserved for it, because
+// an idle host would cost others more than a transfer costs the gang.
 #include <algorithm>
 #include <utility>
 
@@ -20,13 +20,13 @@ constexpr int k_rest_factor = 4;                               // at most a fift
 constexpr int k_spare_tries = 16;                              // hosts that are looked at for a gang
 constexpr const char* k_name = "standby";
 
-// How many hosts stand by.
+// Returns the number of standby hosts.
 int wanted_of(const job::Spec& spec) {
   const int one = spec.checkpoint.standby ? 1 : 0;
   return spec.num_nodes > 1 ? std::max(spec.gang.spares, one) : one;
 }
 
-// Its member ended by our order or by its own program: the host is sound.
+// Returns true if the member ended by our order or by its own program, so that its host is sound.
 bool is_sound(const job::Member& member) {
   return member.end && (member.end->kind == job::EndKind::stopped || member.end->kind == job::EndKind::exited ||
                         member.end->kind == job::EndKind::signalled);
@@ -57,8 +57,9 @@ class StandbyConcern : public Concern {
   }
   void forgotten(const JobId& id) override { standby_.erase(id.value); }
 
-  // Where its newest checkpoint lies ready, if that was chosen as if the host that it has lost were gone, and would be
-  // so again. A host that is back after a reboot looks as good as before it; but all would have to be sent there again.
+  // Prefers the host where the newest checkpoint lies ready, if that host was chosen as if the lost host were gone and
+  // would be chosen so again. A host that returns after a reboot looks as good as before, but everything would have to
+  // be sent there again.
   void shape(const TrackedJob& asking, Question& question) const override {
     const auto* waiting = asking.in<job::Waiting>();
     const auto found = standby_.find(asking.id().value);
@@ -68,7 +69,8 @@ class StandbyConcern : public Concern {
     for (const Ready& one : found->second.ready)
       if (one.head == asking.state().start()) ready.push_back(&one);
     const bool is_newest = !ready.empty();
-    // All members wait for the one that starts last: what has changed since an earlier one is less than everything.
+    // All members wait for the one that starts last; sending the changes since an earlier checkpoint takes less time
+    // than sending everything.
     if (!is_newest && asking.spec().num_nodes > 1)
       for (const Ready& one : found->second.ready) ready.push_back(&one);
     if (ready.empty()) return;
@@ -106,7 +108,7 @@ class StandbyConcern : public Concern {
     return found == standby.ready.end() ? nullptr : &*found;
   }
 
-  // Where it would go next.
+  // Returns the hosts where the job would go next.
   [[nodiscard]] std::vector<HostName> next_hosts(const TrackedJob& job) {
     if (job.spec().num_nodes > 1) return spares_of(job);
     const FleetHost* host = controls_.fleet.find(job.state().attempt()->lead().host);
@@ -115,7 +117,7 @@ class StandbyConcern : public Concern {
     return decision.placement ? std::vector{decision.placement->host} : std::vector<HostName>{};
   }
 
-  // Hosts beside the members that could take the place of one, the best first.
+  // Returns hosts, best first, that could replace a member; members themselves are excluded.
   [[nodiscard]] std::vector<HostName> spares_of(const TrackedJob& job) {
     const job::Attempt& attempt = *job.state().attempt();
     Question others = controls_.placement.question(job);
@@ -136,7 +138,7 @@ class StandbyConcern : public Concern {
     return spares;
   }
 
-  // With all members but one: that which does not answer, or else the last.
+  // Leaves out one member: the one that does not answer, otherwise the last.
   [[nodiscard]] bool could_replace(const TrackedJob& job, const Question& gang, const HostName& host) const {
     const job::Attempt& attempt = *job.state().attempt();
     const auto silent = std::find_if(gang.hosts.begin(), gang.hosts.end(), [&](const sched::HostFacts& one) {
@@ -156,7 +158,7 @@ class StandbyConcern : public Concern {
     mine.next = now + k_look_again;
     mine.is_idle = true;
     const job::Attempt& attempt = *job.state().attempt();
-    // The standby there is used up: the attempt has begun from it.
+    // The standby there is used up, because the attempt started from it.
     std::erase_if(mine.ready, [&](const Ready& one) { return attempt.on(one.host) != nullptr; });
     const std::vector<HostName> next = next_hosts(job);
     if (next.empty()) return;
@@ -173,7 +175,7 @@ class StandbyConcern : public Concern {
     }
   }
 
-  // A gang's spare gets the inputs, too: its members wait for whoever starts last.
+  // A gang's spare also gets the inputs, because members wait for the one that starts last.
   [[nodiscard]] std::vector<Digest> inputs_of(const TrackedJob& job) const {
     std::vector<Digest> roots;
     if (job.spec().num_nodes == 1) return roots;
@@ -225,7 +227,7 @@ class StandbyConcern : public Concern {
     while (!found->second.ready.empty()) drop(id, HostName{found->second.ready.back().host});
   }
 
-  // Tried once: a host forgets it by itself.
+  // Tries once; the host forgets a standby automatically.
   void drop(const JobId& id, const HostName& from) {
     const auto found = standby_.find(id.value);
     if (found == standby_.end()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of concerns: a new one is a file and a row here.
+// Lists the concerns: a new one needs a file and a row here.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_bags(const Controls& controls);
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
-// In the order in which they are asked. Limits come first: what is to stop need not be moved.
+// Concerns are asked in this order. Limits come first, because a job that has to stop need not move.
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines, make_ends,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
                                               make_progress, make_hangs,      make_elastic, make_turns,           make_trust,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// recovery.restore_from: trusted. A checkpoint may run code where it is loaded. What a lent host has had a hand in is
-// loaded in containers, or on lent hosts, and never by a plain process on a host of one's own.
+// Enforces `recovery.restore_from: trusted`. A checkpoint may run code where it is loaded. Checkpoints that a lent host
+// took part in are loaded in containers or on lent hosts, never by a plain process on the user's own hosts.
 #include <algorithm>
 
 #include "control/concerns/table.hpp"
@@ -25,13 +25,13 @@ class TrustConcern : public Concern {
   }
 
  private:
-  // A host that is not trusted and has saved the checkpoint or one before it: each is made from those before.
+  // Returns an untrusted host that saved the checkpoint or an earlier one; each checkpoint builds on those before it.
   [[nodiscard]] std::string stranger_in(const TrackedJob& job) const {
     const auto saved = controls_.world.records.checkpoints(job.id());
     const auto attempts = controls_.world.records.attempts(job.id());
     if (!saved || !attempts) {
       report(!saved ? saved.error() : attempts.error(), "while asking where a checkpoint comes from");
-      return "a host that cannot be told now";
+      return "a host that is not known";
     }
     for (const registry::AttemptRecord& attempt : *attempts) {
       const bool has_saved = std::any_of(saved->begin(), saved->end(), [&](const registry::Checkpoint& one) {
@@ -50,7 +50,7 @@ class TrustConcern : public Concern {
     for (const HostName& name : names) {
       if (name.empty()) continue;
       const FleetHost* host = controls_.fleet.find(name);
-      if (host == nullptr) return name.value + ", which is not registered any more";
+      if (host == nullptr) return name.value + ", which is no longer registered";
       if (sched::is_lent(host->provider.host_class, host->provider.labels)) return name.value + ", a lent host";
     }
     return "";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gangs that wait for room: what each waits for, and that its turn comes. Who comes after it fills the gaps meanwhile;
-// a gang that has waited for long has the hosts kept for it that will be free for all its members first. Hosts become
-// free one by one, and else each would be filled by a smaller job for ever; who is surely done before may still use
-// them.
+// Gives gangs that wait for room their turn, and explains what each one waits for. Later jobs use the gaps in the
+// meantime. For a gang that has waited long, the first set of hosts that becomes free for all its members is reserved.
+// Otherwise, hosts become free one by one and a smaller job would fill each of them for ever. Jobs that certainly end
+// before the turn may still use the reserved hosts.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -60,7 +60,7 @@ class TurnsConcern : public Concern {
   }
 
  private:
-  // While these are the same, so are the plans: only the clock goes on.
+  // Plans stay valid while these values do not change and only time passes.
   struct Basis {
     std::uint64_t capacity = 0;
     std::vector<std::pair<JobId, Epoch>> running;
@@ -96,7 +96,7 @@ class TurnsConcern : public Concern {
     const BootTime since = since_.try_emplace(job.id().value, now).first->second;
     turn.binding = now - since >= k_patience;
     if (!turn.binding) again_ = std::min(again_, since + k_patience);
-    turn.lines.push_back(turn.binding ? "these are kept for it: who comes after it gets them only to be done before"
+    turn.lines.push_back(turn.binding ? "these are kept for it: later jobs get them only if they end before that"
                                       : "others may use them meanwhile; in " +
                                             format_duration(k_patience - (now - since)) + " they are kept for it");
     if (turn.binding && told_.insert(job.id().value + "/" + std::to_string(job.state().attempts.value)).second)
@@ -111,7 +111,7 @@ class TurnsConcern : public Concern {
     return running;
   }
 
-  // By its limits, else as it was expected when it was placed.
+  // Uses the job's limits, or otherwise the time expected at placement.
   [[nodiscard]] std::optional<double> ends_in(const TrackedJob& job) const {
     const job::Attempt& attempt = *job.state().attempt();
     const WallTime now = controls_.world.clock.wall();
@@ -148,7 +148,7 @@ class TurnsConcern : public Concern {
       else later.push_back(member.host.value + " when " + join(holders, ", and "));
     }
     lines.push_back("waits for " + std::to_string(members.size()) + " hosts: " +
-                    (free.empty() ? "none of them is free now"
+                    (free.empty() ? "none is free now"
                                   : join(free, ", ") + (free.size() == 1 ? " is" : " are") + " free now"));
     for (std::string& line : later) lines.push_back(std::move(line));
     return lines;

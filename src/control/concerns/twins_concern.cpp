@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several twins of one job at once (replication.mode: active). The job itself leads; the others are jobs of their
-// own, which are made when it begins and end with it. Whichever is done first gives the result, and that is the
-// leader's. Two of them never run on one machine.
+// Runs several twins of one job at once (replication.mode: active). The job itself leads. The others are jobs of their
+// own, made when the leader starts, and end with it. The first twin to finish provides the leader's result. Two twins
+// never run on the same machine.
 #include <algorithm>
 #include <set>
 
@@ -51,7 +51,8 @@ class TwinsConcern : public Concern {
     return Held{"the service is asleep: the next request wakes it", {}};
   }
 
-  // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
+  // Keeps two twins off one machine, under whatever names it has. After the first result, no twin is placed at all; the
+  // next tick fetches the result.
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
     if (spec.tasks || (spec.twins <= 1 && spec.twin_of.value.empty() && !spec.service)) return;
@@ -73,7 +74,7 @@ class TwinsConcern : public Concern {
   }
 
  private:
-  // Plain processes share the ports of their host: one's server must not answer the other's requests.
+  // Plain processes share their host's ports, so one replica's server must not answer another's requests.
   void keep_from_taken_ports(const JobId& group, const job::Spec& spec, Question& question) const {
     if (!spec.image.empty()) return;
     for (const auto& [id, job] : controls_.book.placed()) {
@@ -90,7 +91,8 @@ class TwinsConcern : public Concern {
     }
   }
 
-  // The registry is asked: the book forgets who is done before the next tick. Empty: there is no result yet.
+  // Asks the registry, because the book forgets finished jobs before the next tick. Returns empty if there is no result
+  // yet.
   [[nodiscard]] std::string why_over(const TrackedJob& asking, const JobId& group) const {
     const Result<registry::Job> leader = controls_.world.records.job(group);
     if (!leader) return group.value + " could not be read";
@@ -100,12 +102,12 @@ class TwinsConcern : public Concern {
       const Result<registry::Job> row = controls_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return id.value + " could not be read";
       if (row && row->state == job::JobState::succeeded && row->id != asking.id())
-        return in_words(*row) + " was done first: its result is being taken";
+        return in_words(*row) + " finished first: fetching its result";
     }
     return {};
   }
 
-  // Makes those that are missing, and looks whether one is done.
+  // Makes missing twins, and checks whether one has finished.
   void keep(TrackedJob& leader) {
     std::set<std::string>& seen = seen_[leader.id().value];
     const int wanted = wanted_of(leader);
@@ -133,8 +135,8 @@ class TwinsConcern : public Concern {
     if (leader.spec().service) stand_in(leader, wanted);
   }
 
-  // One more replica begins as soon as the host of one is silent: a model may take minutes to load. It is dismissed by
-  // the daemon's gateways once all others are ready.
+  // Starts one more replica as soon as the host of one is silent, because a model may take minutes to load. The
+  // daemon's gateways end it once all others are ready.
   void stand_in(TrackedJob& leader, int wanted) {
     leader.in_doubt = false;
     for (int number = 1; number <= wanted; ++number)
@@ -150,7 +152,7 @@ class TwinsConcern : public Concern {
     if (const Result<void> begun = !row ? make(leader, number) : is_ours ? resume(*row) : renew(leader, *row, number); !begun)
       return report(begun.error(), "while starting a replica");
     controls_.book.note(leader.id(), {"replica_stands_in",
-                                      "the host of a replica is silent: " + id.value + " begins, and serves until all "
+                                      "the host of a replica is silent: " + id.value + " starts, and serves until all "
                                       "others are ready",
                                       {},
                                       {}});
@@ -175,7 +177,7 @@ class TwinsConcern : public Concern {
     return host->monitor->silence().counted() >= std::max(k_doubt, k_doubt_beats * host->monitor->heartbeat());
   }
 
-  // The gateway of a service says how many. Further replicas are drained and ended by the daemon's gateways.
+  // The gateway of a service sets the number. The daemon's gateways drain and end surplus replicas.
   static int wanted_of(const TrackedJob& leader) {
     const job::Spec& spec = leader.spec();
     if (!spec.service || spec.service->replicas_min == 0) return spec.twins;
@@ -199,7 +201,7 @@ class TwinsConcern : public Concern {
     return {};
   }
 
-  // Its leader was resumed while it was still being stopped.
+  // The leader was resumed while this twin was still being stopped.
   Result<void> resume(const registry::Job& twin) {
     TRY(share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
     TRY(controls_.world.records.apply(twin.id, {controls_.world.clock.wall(), job::ResumeRequested{}}));
@@ -207,7 +209,7 @@ class TwinsConcern : public Concern {
     return {};
   }
 
-  // An update that failed has left a version that does not work.
+  // A failed update left a version that does not work.
   Result<void> renew(const TrackedJob& leader, const registry::Job& twin, int number) {
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     TRY(share_secrets(leader.id(), twin.id, leader.spec().secrets));
@@ -224,12 +226,12 @@ class TwinsConcern : public Concern {
   }
 
   void take_result(TrackedJob& leader, const registry::Job& twin) {
-    const job::TwinSucceeded done{in_words(twin) + " was done first: its result is taken"};
+    const job::TwinSucceeded done{in_words(twin) + " finished first: its result is used"};
     controls_.book.take(leader.id(),
                      controls_.world.records.take_result(leader.id(), twin.id, {controls_.world.clock.wall(), done}));
   }
 
-  // A result needs nothing of the others any more; else they save, for they may be resumed with their leader.
+  // After a result, the others are not needed. Otherwise they save, because they may be resumed with their leader.
   void end_with_leader(TrackedJob& twin) {
     const Result<registry::Job> leader = controls_.world.records.job(twin.spec().twin_of);
     if (!leader) return report(leader.error(), "while looking for the leader of a twin");

@@ -14,7 +14,7 @@ constexpr const char* k_mend = "gridctl key import FILE";
 
 std::string name_of(const store::KeyId& id) { return to_hex(ByteView{id.bytes}); }
 
-// First come, first served: another process may be making one too. False when there is one already.
+// Writes the key unless another process was first. Returns false if a key already exists.
 Result<bool> write_new(const os::Path& file, const store::StoreKey& key) {
   const os::Path beside = file.parent_path() / ("." + file.filename().native() + ".tmp-" + os::random_id(12));
   TRY(os::make_directories(file.parent_path()));
@@ -40,7 +40,7 @@ Result<store::StoreKey> key_for_writing(const Paths& paths) {
     }
     if (first) TRY(write_new(paths.store_key(), store::StoreKey::make()));
   }
-  return make_error(Code::io, "the new key " + paths.store_key().native() + " is not there");
+  return make_error(Code::io, "the new key " + paths.store_key().native() + " is missing");
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ Result<void> install_key(const Paths& paths, const store::StoreKey& key) {
     TRY(os::rename_path(file, file.native() + ".unreadable"));
   }
   TRY_ASSIGN(const bool written, write_new(file, key));
-  return written ? Result<void>() : make_error(Code::exists, "another key was made just now");
+  return written ? Result<void>() : make_error(Code::exists, "another process has just created a key");
 }
 
 }  // namespace gridctl::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state directory's chunk store and the key it is encrypted with.
+// Opens a state directory's chunk store with its encryption key.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,15 @@
 
 namespace gridctl::control {
 
-// With its key, which is made, durable and readable by its owner alone, when neither store nor key are there.
-// state_unreadable, with the command that mends it, when the key is missing or another one's.
+// Opens the store with its key. If neither store nor key exists, makes a durable key that only its owner can read.
+// state_unreadable, with a command that helps, when the key is missing or belongs to another store.
 [[nodiscard]] Result<store::ChunkStore> open_chunks(const Paths& paths);
 
-// nullopt when there is none yet.
+// Returns nullopt if there is no key yet.
 [[nodiscard]] Result<std::optional<store::StoreKey>> load_key(const Paths& paths);
-// Makes it the key of this state directory. usage when the store is encrypted with another one; exists when there is
-// another key and no store says which is right. A key that does not fit the store is kept beside it, as store.key.ID.
+// Makes `key` the key of this state directory. usage when the store is encrypted with another key; exists when there is
+// another key and no store to decide between them. An existing key that does not match the store is kept beside it, as
+// store.key.ID.
 [[nodiscard]] Result<void> install_key(const Paths& paths, const store::StoreKey& key);
 
 }  // namespace gridctl::control

@@ -50,7 +50,7 @@ void warn(const Error& error, const std::string& doing) {
   os::log(os::LogLevel::warn, doing + ": " + error.one_line());
 }
 
-// Each job that waits for this remote hears of it once, and again when the reason changes.
+// Reports trouble with this remote once to each waiting job, and again when the reason changes.
 void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, RemoteMemory& memory) {
   const Result<bool> is_news = registry.note_trouble(due.remote.name, now, error);
   if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.remote.name);
@@ -60,12 +60,12 @@ void tell_trouble(registry::Registry& registry, const Due& due, const Error& err
     if (!memory.told.insert(job.value + " " + std::string(code_name(error.code))).second) continue;
     const Result<void> noted = registry.note(
         job, now,
-        {"copy_waits", due.remote.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
+        {"copy_waits", due.remote.name + " accepts no copies: " + error.one_line() + "; retrying", {}, {}});
     if (!noted) warn(noted.error(), "while recording that a copy waits");
   }
 }
 
-// Once in a job's life for each remote and reason, whatever daemons come and go.
+// Reports each refusal once in a job's life for each remote and reason, even across daemon restarts.
 Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, RemoteMemory& memory) {
   for (const RefusedJob& refused : due.refused) {
     const std::string text = "copies of its checkpoints do not go to " + due.remote.name + ": " + refused.why;
@@ -92,14 +92,14 @@ void tell_damage(registry::Registry& registry, const registry::CopyWanted& wante
   if (!noted) warn(noted.error(), "while recording that a checkpoint is not copied");
 }
 
-// One checkpoint at a time, and the next one chosen anew: a newer one may have come.
+// Copies one checkpoint, then chooses again: a newer one may have arrived.
 Result<bool> copy_one(registry::Registry& registry, RemoteWork& work, const Due& due, WallTime now,
                       RemoteMemory& memory) {
   const registry::CopyWanted& wanted = due.copies.front();
   const Result<store::CopyStats> copied = work.copy(wanted);
   if (copied) return true;
   if (copied.error().code != Code::checkpoint_damaged) return copied.error();
-  // It may have been removed here while it was read: then it is not due any more, and not damaged.
+  // The checkpoint may have been removed here while it was read; then it is no longer due, and not damaged.
   TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
   const registry::CheckpointRef ref{wanted.checkpoint.job, wanted.checkpoint.seq};
   if (std::find(kept.begin(), kept.end(), ref) != kept.end())
@@ -187,11 +187,11 @@ bool Copier::is_idle() const {
 void Copier::tick() {
   if (!registry_) {
     Result<registry::Registry> opened = registry::Registry::open(paths_.root);
-    if (!opened) return warn(opened.error(), "while looking for what to copy");
+    if (!opened) return warn(opened.error(), "while looking for checkpoints to copy");
     registry_ = std::make_unique<registry::Registry>(*std::move(opened));
   }
   const Result<std::int64_t> version = registry_->data_version();
-  if (!version) return warn(version.error(), "while looking for what to copy");
+  if (!version) return warn(version.error(), "while looking for checkpoints to copy");
   if (*version != seen_version_) {
     const Result<std::vector<registry::Remote>> remotes = registry_->remotes();
     if (!remotes) return warn(remotes.error(), "while listing remotes");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's copies: what jobs' checkpoint.copies ask for is brought to remotes in the background, newest first.
-// Trouble with a remote is told once and tried again; it neither stops nor delays a job.
+// Runs the daemon's copies: copies what the jobs' checkpoint.copies ask for to remotes in the background, newest first.
+// Trouble with a remote is reported once and retried; it neither stops nor delays a job.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace gridctl::control {
 
-// The memory of one remote between rounds. Used by one thread at a time.
+// Remembers the state of one remote between rounds. One thread uses it at a time.
 struct RemoteMemory {
   std::set<std::string> told;                  // "JOB CODE": who has heard of its trouble
   std::set<registry::CheckpointRef> hopeless;  // damaged here, and told
@@ -34,7 +34,7 @@ struct CopyRound {
   bool busy = false;    // another process is at it
   std::optional<Error> trouble;
 };
-// Copies what is due at this remote, and removes there what was removed here. Blocks.
+// Copies the checkpoints that are due at this remote, and removes there what was removed here. Blocks.
 [[nodiscard]] CopyRound copy_what_is_due(const Paths& paths, AgentNetwork& net, const std::string& remote,
                                          os::Clock& clock, RemoteMemory& memory);
 
@@ -43,7 +43,7 @@ class Copier {
   Copier(os::Loop& loop, os::Clock& clock, Paths paths, AgentNetwork& net);
   ~Copier();
 
-  // Nothing is under way, and what is due waits for a remote that has not answered for long.
+  // Returns true if no copy is under way and every due copy waits for a remote that has not answered for long.
   [[nodiscard]] bool is_idle() const;
 
  private:

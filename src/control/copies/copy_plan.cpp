@@ -24,7 +24,7 @@ registry::CheckpointRef ref_of(const registry::CopyWanted& wanted) {
   return {wanted.checkpoint.job, wanted.checkpoint.seq};
 }
 
-// The remotes that should take it, given those that have it.
+// Returns the remotes that should get the checkpoint, given those that have it.
 std::vector<std::string> takers(const std::vector<RemoteOffer>& remotes, const std::set<std::string>& having,
                                 const registry::CopyWanted& wanted) {
   std::set<std::string> domains;

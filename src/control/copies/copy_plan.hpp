@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoint is to be copied where. Pure.
+// Plans which checkpoint is copied to which remote. Pure.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct RemoteOffer {
   bool lent = false;           // it belongs to others
 };
 
-// Why the job that wants it does not want it there, for people; empty when it may lie there.
+// Returns why the job does not allow a copy at the remote, for people; empty if it does.
 [[nodiscard]] std::string copy_refusal(const registry::CopyWanted& wanted, const RemoteOffer& remote);
 
-// A job that asks for copies, and has none at a remote because they must not be there.
+// Describes a job that asks for copies and has none at a remote that it does not allow.
 struct RefusedJob {
   JobId job;
   std::string why;
@@ -28,20 +28,20 @@ struct RefusedJob {
 [[nodiscard]] std::vector<RefusedJob> refused_at(const RemoteOffer& remote,
                                                  const std::vector<registry::CopyWanted>& newest_first);
 
-// Returns the copies that `remote` is due to get, newest first, so that each checkpoint comes to as many independent
-// remotes as its job asks for. Of the remotes that may take one, those without trouble come first, then those that were
-// added first.
+// Returns the copies that `remote` is due to get, newest first, so that each checkpoint reaches as many independent
+// remotes as its job asks for. Among remotes that may take one, those without trouble come first, then those added
+// first.
 [[nodiscard]] std::vector<registry::CopyWanted> due_at(const std::string& remote, const std::vector<RemoteOffer>& remotes,
                                                        const std::vector<registry::CopyWanted>& newest_first,
                                                        const std::vector<registry::Copy>& copies);
 
-// Everything that is kept, may lie there, and does not.
+// Returns all kept checkpoints that may be copied to the remote and are not there.
 [[nodiscard]] std::vector<registry::CopyWanted> missing_at(const RemoteOffer& remote,
                                                            const std::vector<registry::CopyWanted>& newest_first,
                                                            const std::vector<registry::Copy>& copies);
 
-// Copies at `remote` of checkpoints that are not kept here any more. Only those that we know to have copied and then
-// removed here: a new or an older registry knows too little to remove anything.
+// Returns copies at `remote` whose checkpoints are no longer kept here. Lists only checkpoints that we copied and later
+// removed: a new or older registry knows too little to remove anything.
 [[nodiscard]] std::vector<registry::Copy> obsolete_at(const std::string& remote,
                                                       const std::vector<registry::CheckpointRef>& kept,
                                                       const std::vector<registry::Copy>& copies);

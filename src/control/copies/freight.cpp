@@ -24,7 +24,7 @@ constexpr std::uint64_t k_checkpoint_bytes_max = 16ull << 40;  // a larger one i
 
 using transfer::BulkLink;
 
-// Whatever comes from the host shows that it lives.
+// Notes every byte from the host as a sign of life.
 class HeardLink : public wire::Link {
  public:
   HeardLink(std::unique_ptr<wire::Link> link, std::shared_ptr<LifeSign> life, os::Clock& clock)
@@ -63,7 +63,8 @@ transfer::Route StoreFreight::route(const HostReach& host, const BulkLink& first
   return {*first.link, first.codecs, [this, &host] { return reach(host, k_reach_more); }, first.took};
 }
 
-// Each piece of work has an instance of the store: what one cannot seal must not cost another what it has put.
+// Each piece of work has its own instance of the store, so that a pack that one cannot seal does not cost another its
+// chunks.
 Result<std::uint64_t> StoreFreight::push(const HostReach& host, const BulkLink& link, const Digest& root) {
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
   TRY_ASSIGN(Bytes manifest, store.get(root));
@@ -88,8 +89,8 @@ Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkL
 
 namespace {
 
-// A host learns by what we ask for. Of the same job it may know what we have, and of what it has sent itself; the rest
-// is asked for though it is here.
+// Our requests reveal to a host what we lack. The host may learn what we have of the same job and of what it sent
+// itself; everything else is requested even if it is already here.
 transfer::PullGuard guard_for(const HostReach& host, const store::Tree* earlier, const os::Path& store) {
   transfer::PullGuard guard;
   guard.room = [store](std::uint64_t bytes) { return check_room(store, bytes); };
@@ -114,7 +115,7 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
   TRY_ASSIGN(const os::DiskSpace space, os::disk_space(store.directory()));
   if (host.chunks != nullptr) TRY(host.chunks->may_send(disk_reserve(space), began));
-  const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no head");
+  const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no earlier checkpoint");
   const store::Tree* before = earlier ? &*earlier : nullptr;
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);

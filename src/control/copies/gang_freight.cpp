@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demands of gangs on the store and on the links between their hosts.
+// Implements what gangs need from the store and from the links between their hosts.
 #include <algorithm>
 
 #include "control/copies/chunks.hpp"
@@ -10,7 +10,7 @@ namespace gridctl::control {
 
 namespace {
 
-// All fetched parts, with their trees.
+// Holds all fetched parts, with their trees.
 struct Parts {
   std::vector<std::vector<store::Tree>> trees;
   std::vector<std::vector<store::MemberTree>> members;  // refer to `trees`
@@ -40,8 +40,8 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
   return parts;
 }
 
-// The tree with which the attempt began. Without it, or when it is not kept any more, the parts are judged without a
-// base.
+// Returns the tree with which the attempt started. Without it, or if it is no longer kept, the parts are judged without
+// a base.
 std::optional<store::Tree> base_of(store::ChunkStore& store, const std::vector<std::vector<CheckpointPart>>& members) {
   for (const std::vector<CheckpointPart>& of_member : members)
     for (const CheckpointPart& part : of_member) {
@@ -62,13 +62,14 @@ Result<Bytes> read_file(store::ChunkStore& store, const store::Entry& entry) {
   return content;
 }
 
-// A member seems to save nothing, and others' files have names as if each rank wrote one.
+// Returns why to wait: a member seems to save nothing, while the names of other members' files suggest one file per
+// rank.
 std::string why_wait(const std::vector<std::vector<CheckpointPart>>& members, const std::vector<store::MemberTree>& views) {
   for (const std::vector<CheckpointPart>& parts : members)
     if (parts.front().nothing && !parts.front().settled)
       for (const store::MemberTree& view : views)
         if (const auto file = store::file_of_a_rank(view))
-          return "nothing of " + parts.front().member + " yet, though '" + *file + "' looks like one of a file for each rank";
+          return "no file of " + parts.front().member + " yet, although '" + *file + "' looks like one of several files, one for each rank";
   return {};
 }
 
@@ -81,7 +82,7 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   const bool as_left = std::ranges::any_of(members, [](const std::vector<CheckpointPart>& one) { return one.front().as_left; });
   const auto chosen = as_left ? std::optional(std::vector<std::size_t>(members.size(), 0)) : store::newest_common(parts.members);
   if (!chosen) {
-    out.missing = "no step has been saved by all members yet";
+    out.missing = "no step that all members have saved yet";
     return out;
   }
   const std::optional<store::Tree> base = base_of(store, members);

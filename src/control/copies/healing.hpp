@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint that is damaged or missing here, brought back from the nearest remote that has a sound copy. Blob
-// by blob, and before a launch fails: one bad sector must not cost a job its progress, nor the link a whole checkpoint.
+// Restores a checkpoint that is damaged or missing here from the nearest remote with an intact copy. Works blob by
+// blob, before a launch fails: one bad sector must not cost a job its progress, nor the link a complete checkpoint.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct HealedFrom {
   std::string remote;  // the one that gave the last of it
 };
 
-// Tries the remotes in their order until every blob is here and sound; each gives what it can. checkpoint_damaged, with
-// what each of them said, when all of them together could not. Blobs that are sound here are read, not fetched.
+// Tries the remotes in order until every blob is here and intact; each gives what it can. checkpoint_damaged, with each
+// remote's answer, if all of them together could not. Blobs that are intact here are read, not fetched.
 [[nodiscard]] Result<HealedFrom> heal_from(const Paths& paths, AgentNetwork& net, store::ChunkStore& chunks,
                                            const std::vector<RemoteAccess>& nearest_first,
                                            const store::RecordName& checkpoint, const Digest& root, os::Clock& clock);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t k_pack_min = 1u << 20;  // bytes; less is sent sooner than asked for
 constexpr std::size_t k_names_max = 2'000'000;  // 8 TiB of full chunks
 constexpr Duration k_upload_reach = std::chrono::seconds{10};
-// A host from where the remote is not to be reached, or that lies, is left alone for so long.
+// Leaves a host alone for this long if the remote is not reachable from it, or if it lies.
 constexpr Duration k_pause_min = std::chrono::minutes{10}, k_pause_max = std::chrono::hours{24};
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<void> HostUploads::list_blobs() {
   return {};
 }
 
-// An id says nothing of the content: of what was not seen before it is read.
+// An id says nothing about the content, so a pack that was not seen before is read first.
 Result<Digest> HostUploads::name_of(const store::BaseId& base) {
   const auto known = with_.memory.names.find(base);
   if (known != with_.memory.names.end()) return known->second;
@@ -91,7 +91,7 @@ void HostUploads::put(const store::PackFile& pack, const std::function<bool()>& 
   const Error& error = done.error();
   os::log(os::LogLevel::info, "provider " + host_->name.value + " does not send a pack of checkpoint " +
                                   checkpoint_name(checkpoint_.job, checkpoint_.seq) + ": " + error.one_line());
-  // The base of the difference is gone there; the next pack may differ. The answer takes no time.
+  // The base of the difference is missing there; the next pack may have another base. The answer takes no time.
   if (error.code == Code::not_found && with_.clock.boot() - began < k_upload_reach) return;
   given_up_ = true;
   if (error.code == Code::cancelled) return;

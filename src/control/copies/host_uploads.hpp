@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host that made a checkpoint puts the packs of its copy into the bucket itself, by requests that are signed here:
+// Lets the host that made a checkpoint upload the packs of its copy to the bucket itself, with requests signed here:
 // our uplink is not in the way, and no credential leaves this machine. gridctl-store(5), "REMOTES IN S3".
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-// The memory between checkpoints. Used by one thread at a time.
+// Remembers results between checkpoints. One thread uses it at a time.
 struct UploadMemory {
   struct Host {
     BootTime not_before{};
@@ -37,10 +37,10 @@ class HostUploads {
     os::Clock& clock;
     UploadMemory& memory;
   };
-  // For one checkpoint. All must outlive it.
+  // Handles one checkpoint. All arguments must outlive it.
   HostUploads(With with, const registry::Checkpoint& checkpoint);
 
-  // Failed packs are left to the caller, and tried no more for this checkpoint. Blocks.
+  // Leaves failed packs to the caller, and does not try again for this checkpoint. Blocks.
   void put(const store::PackFile& pack, const std::function<bool()>& go_on);
 
  private:

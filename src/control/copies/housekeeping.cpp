@@ -44,7 +44,7 @@ Result<std::uint64_t> sweep_secrets(const Paths& paths, WallTime now) {
   return removed;
 }
 
-// Logs and bags of jobs that were forgotten by a command that was killed in the middle.
+// Removes logs and bags of jobs that a command, killed half-way, had already forgotten.
 Result<std::uint64_t> sweep_forgotten(const Paths& paths, WallTime now) {
   std::uint64_t removed = 0;
   if (!os::exists(paths.root / "logs") && !os::exists(paths.root / "bags")) return removed;
@@ -66,7 +66,7 @@ Result<std::uint64_t> sweep_forgotten(const Paths& paths, WallTime now) {
   return removed;
 }
 
-// Names as os::write_file_durably gives them.
+// Matches the temporary names of os::write_file_durably.
 Result<std::uint64_t> sweep_temporary(const os::Path& folder, WallTime now) {
   if (!os::exists(folder)) return 0;
   std::uint64_t removed = 0;
@@ -91,7 +91,7 @@ bool is_collection_due(const Paths& paths, WallTime now) {
 
 void collect_and_tell(const Paths& paths) {
   const Result<store::GcReport> report = collect_garbage(paths);
-  if (!report) return os::log(os::LogLevel::warn, "garbage was not collected: " + report.error().one_line());
+  if (!report) return os::log(os::LogLevel::warn, "cannot collect garbage: " + report.error().one_line());
   if (report->bytes_freed > 0) os::log(os::LogLevel::info, "freed " + format_size(report->bytes_freed));
   if (const Result<void> noted = os::write_file_atomically(collected_file(paths), ""); !noted)
     os::log(os::LogLevel::warn, "while noting the collection: " + noted.error().one_line());
@@ -99,7 +99,7 @@ void collect_and_tell(const Paths& paths) {
 
 void sweep_and_tell(const Paths& paths, WallTime now) {
   const Result<std::uint64_t> swept = sweep_leftovers(paths, now);
-  if (!swept) return os::log(os::LogLevel::warn, "leftovers were not removed: " + swept.error().one_line());
+  if (!swept) return os::log(os::LogLevel::warn, "cannot remove leftovers: " + swept.error().one_line());
   if (*swept > 0) os::log(os::LogLevel::info, "removed leftovers: " + std::to_string(*swept));
 }
 }  // namespace

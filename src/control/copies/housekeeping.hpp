@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes from the state directory what nothing needs any more, off the loop.
+// Removes data that is no longer needed from the state directory, off the loop.
 #pragma once
 
 #include "control/reach/paths.hpp"
@@ -8,16 +8,17 @@
 
 namespace gridctl::control {
 
-// Removes chunks that neither a kept checkpoint nor a job's input needs. Lists what is live first; any failure to list
-// or read a manifest means that nothing is removed.
+// Removes chunks that neither a kept checkpoint nor a job's input needs. It lists live chunks first; if listing or
+// reading a manifest fails, it removes nothing.
 [[nodiscard]] Result<store::GcReport> collect_garbage(const Paths& paths);
 
 // Removes leftovers of killed processes: secrets of jobs that have ended or were never recorded, and files that were
-// being written beside their final name. Only leftovers so old that nobody can be at work on them. Returns how many.
+// being written beside their final name. Removes only leftovers old enough that no process can still be using them.
+// Returns their number.
 [[nodiscard]] Result<std::uint64_t> sweep_leftovers(const Paths& paths, WallTime now);
 
-// Both at the daemon's start (the collection when the last one was a day ago: many daemons live for one job only), and
-// then each hour.
+// Runs both at the daemon's start and then every hour. The collection at the start runs only if the last one is a day
+// old, because many daemons live for a single job.
 class Housekeeping {
  public:
   Housekeeping(os::Loop& loop, Paths paths);

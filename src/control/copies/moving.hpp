@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers of a job's files between here and its hosts that last longer than a moment, as small files in the state
-// directory: the daemon writes them, and commands show them.
+// Records transfers of a job's files between here and its hosts that last longer than a moment, as small files in the
+// state directory: the daemon writes them, and commands show them.
 #pragma once
 
 #include <string>
@@ -22,14 +22,14 @@ struct Moving {
 };
 // "sends 312 MiB of 400 MiB to ada, 14.2 MiB/s, 6s left"
 [[nodiscard]] std::string in_words(const Moving& moving);
-// The job's transfers that have made progress within the last ten seconds.
+// Returns the job's transfers that made progress within the last ten seconds.
 [[nodiscard]] std::vector<Moving> moving_now(const Paths& paths, const JobId& job, WallTime now);
 
-// The file of one transfer, from its second second on until it is over. Losing it loses a line on a terminal: errors
-// are ignored.
+// Manages the file of one transfer, which exists from the transfer's second second until its end. Losing the file only
+// loses a line on a terminal, so errors are ignored.
 class MovingFile {
  public:
-  // Without a job, nothing is written.
+  // Writes nothing without a job.
   MovingFile(const Paths& paths, const JobId& job, const HostName& host, bool up, os::Clock& clock);
   MovingFile(const MovingFile&) = delete;
   MovingFile& operator=(const MovingFile&) = delete;

@@ -20,7 +20,7 @@ std::string who_of(const store::Newest& seen) {
                                                          : "remote " + seen.seen_at_remote + " as it was on " + at;
 }
 
-// The highest number of each job there.
+// Returns the highest number of each job there.
 std::vector<store::RecordName> highest(const store::RemoteListing& there) {
   std::map<JobId, CheckpointSeq> newest;
   for (const store::RecordName& name : there.records) newest[name.job] = std::max(newest[name.job], name.seq);

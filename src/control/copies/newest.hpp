@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoint of a job is the newest: a remote can hide it from a machine that knows nothing else yet. What the
-// key file brought, what a remote has shown here before and what other remotes show are witnesses.
+// Finds out which checkpoint of a job is the newest: a remote can hide it from a machine that has no other source.
+// Witnesses are the key file, what a remote has shown here before, and what other remotes show.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace gridctl::control {
 
-// Seen by this machine and what its key file brought. Empty when there is nothing.
+// Returns what this machine has seen and what its key file contained. Empty if there is nothing.
 [[nodiscard]] Result<std::vector<store::Newest>> seen_newest(const Paths& paths, const store::StoreKey& key);
 // Keeps the highest number of each job. Safe against other processes.
 [[nodiscard]] Result<void> remember_newest(const Paths& paths, const store::StoreKey& key,
                                            const std::vector<store::Newest>& more);
-// Returns the list that a key file takes along: the newest of each job that some remote has, and those that were seen.
+// Returns the list for a key file: the newest checkpoint of each job at any remote, and those seen earlier.
 [[nodiscard]] Result<std::vector<store::Newest>> newest_to_export(registry::Registry& registry, const Paths& paths,
                                                                   const store::StoreKey& key, WallTime now);
 
@@ -41,8 +41,8 @@ struct Testimony {
   std::vector<std::string> silent;  // remotes that could not be asked, and why
   [[nodiscard]] const Witness* newer_than(const store::CopyRecord& shown) const;  // the newest; nullptr: none
 };
-// Covers the job of that checkpoint, and others of its name. Every remote but `from` is listed, and its records of them
-// are read: a record that does not open under the key is nobody's word.
+// Covers the job of that checkpoint, and others with its name. Lists every remote except `from` and reads its records
+// of them; a record that does not open with the key is not evidence.
 [[nodiscard]] Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, AgentNetwork& net,
                                               const store::StoreKey& key, const std::string& from,
                                               const store::CopyRecord& shown, os::Clock& clock);

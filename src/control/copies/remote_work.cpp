@@ -50,8 +50,8 @@ std::string describe(const store::CopyStats& copied) {
   if (copied.bytes_sent == 0) return "";
   const std::string text = ", " + format_size(copied.bytes_sent) + " sent";
   if (copied.bytes_elsewhere == 0) return text;
-  if (copied.bytes_elsewhere == copied.bytes_sent) return text + " by its host";
-  return text + ", " + format_size(copied.bytes_elsewhere) + " of it by its host";
+  if (copied.bytes_elsewhere == copied.bytes_sent) return text + " directly from its host";
+  return text + ", " + format_size(copied.bytes_elsewhere) + " of it directly from its host";
 }
 
 Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& registry) {
@@ -145,7 +145,7 @@ Result<store::RemoteCheck> RemoteWork::check(double share, const store::CopyProg
     const auto there = found.sound.find(name);
     if (there != found.sound.end() && there->second.root == wanted.checkpoint.root) continue;
     found.findings.push_back("the record of " + checkpoint_name(name.job, name.seq) +
-                             (there == found.sound.end() ? " is missing" : " is of another checkpoint"));
+                             (there == found.sound.end() ? " is missing" : " belongs to another checkpoint"));
     found.bad_records.insert(name);
   }
   return found;
@@ -170,7 +170,7 @@ Result<bool> RemoteWork::heal_here(const registry::CopyWanted& wanted, Repair& r
     return false;
   }
   if (healed->blobs > 0)
-    report.done.push_back(name + ": brought back here " + std::to_string(healed->blobs) +
+    report.done.push_back(name + ": restored here: " + std::to_string(healed->blobs) +
                           (healed->blobs == 1 ? " chunk, " : " chunks, ") + format_size(healed->bytes));
   if (!from.verified) TRY(registry_->set_verified(from.job, from.seq, true));
   return true;
@@ -179,7 +179,7 @@ Result<bool> RemoteWork::heal_here(const registry::CopyWanted& wanted, Repair& r
 Result<RemoteWork::Repair> RemoteWork::repair(const store::RemoteCheck& found) {
   Repair report;
   TRY_ASSIGN(const auto copyable, registry_->copyable());
-  // First what is damaged here, while its copy is not touched.
+  // Restores what is damaged here first, while its copy is still untouched.
   std::map<store::RecordName, const registry::CopyWanted*> whole;
   for (const registry::CopyWanted& wanted : copyable) {
     TRY_ASSIGN(const bool is_whole, heal_here(wanted, report));
@@ -189,7 +189,7 @@ Result<RemoteWork::Repair> RemoteWork::repair(const store::RemoteCheck& found) {
   for (const store::RecordName& name : found.bad_records) {
     if (whole.contains(name)) continue;
     report.failed.push_back("the copy of " + checkpoint_name(name.job, name.seq) +
-                            " is damaged, and it is not whole here");
+                            " is damaged, and the checkpoint is incomplete here");
     const Result<store::CopyRecord> record = store::read_record(*backend_, name, *key_);
     if (record)
       for (const store::NeededPack& pack : record->packs) needed.insert(pack.id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work at one remote: copying what it lacks, removing what is not kept any more. By one process of a state directory at
-// a time, which a lock sees to; another state directory keeps out of it by the remote's mark, so that removing needs no
-// lock that a remote could lose or forge. Blocks; for worker threads and commands.
+// Does the work at one remote: copies what it lacks and removes what is no longer kept. A lock allows one process of a
+// state directory at a time. The remote's mark keeps other state directories out, so that removal needs no lock that a
+// remote could lose or forge. Blocks; for worker threads and commands.
 #pragma once
 
 #include <memory>
@@ -18,24 +18,24 @@ namespace gridctl::control {
 
 class RemoteWork {
  public:
-  // Takes the lock (busy when another process has it and `wait` is false), checks the mark, lists the remote.
-  // `uploads`: so that hosts that could not send packs themselves are left alone, by later work too.
+  // Takes the lock (busy when another process has it and `wait` is false), checks the mark, and lists the remote.
+  // `uploads` remembers, also for later work, the hosts that could not upload packs themselves.
   [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, AgentNetwork& net, registry::Registry& registry,
                                               const registry::Remote& remote, os::Clock& clock, bool wait,
                                               std::shared_ptr<UploadMemory> uploads = {},
                                               const OpenRemote& open = open_marked_remote);
 
-  // The copy is acknowledged and recorded when it returns; the job's history says so. checkpoint_damaged: it is not
-  // whole here, and the remote is not to blame.
+  // Returns after the copy is acknowledged and recorded; the job's history mentions it. checkpoint_damaged: the
+  // checkpoint is incomplete here, and the remote is not to blame.
   [[nodiscard]] Result<store::CopyStats> copy(const registry::CopyWanted& wanted,
                                               const store::CopyProgress& progress = {});
-  // Records of copies whose checkpoints were removed here. Returns how many.
+  // Removes records of copies whose checkpoints were removed here. Returns their number.
   [[nodiscard]] Result<std::uint64_t> forget_obsolete();
-  // Packs that no record there needs.
+  // Removes packs that no record at the remote needs.
   [[nodiscard]] Result<store::RemotePruned> prune();
   [[nodiscard]] Result<store::RemoteCheck> check(double share, const store::CopyProgress& progress = {});
-  // Makes the records of these checkpoints, and the packs that they need and are not what they should be, anew from
-  // what is here, and takes from there what is damaged here. A line for each thing done or not to be done.
+  // Rewrites these checkpoints' records at the remote, and their packs that are missing or damaged there, from the
+  // local store; restores from the remote what is damaged here. Returns a line for each thing done or not possible.
   struct Repair {
     std::vector<std::string> done, failed;
   };
@@ -67,7 +67,7 @@ class RemoteWork {
 // ", 12 MiB sent, 10 MiB of them by its host", as far as there is something to say.
 [[nodiscard]] std::string describe(const store::CopyStats& copied);
 
-// The mark that remotes of this state directory carry.
+// Returns the mark that remotes of this state directory carry.
 [[nodiscard]] Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& registry);
 
 }  // namespace gridctl::control

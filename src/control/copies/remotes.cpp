@@ -27,7 +27,7 @@ Result<RemoteUrl> directory_url(std::string_view url) {
   os::Path path = os::Path(std::string(url.substr(k_dir.size()))).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a slash at its end
   if (!path.is_absolute()) return no_url(url, "the path must be absolute");
-  if (path == path.root_path()) return no_url(url, "it needs a directory of its own");
+  if (path == path.root_path()) return no_url(url, "the remote needs its own directory");
   return RemoteUrl{RemoteKind::directory, "", path.native()};
 }
 
@@ -36,13 +36,13 @@ Result<RemoteUrl> directory_url(std::string_view url) {
 Result<RemoteUrl> parse_remote_url(std::string_view url) {
   if (url.starts_with(k_dir)) return directory_url(url);
   const bool is_host = url.starts_with(k_ssh), is_bucket = url.starts_with(k_s3);
-  if (!is_host && !is_bucket) return no_url(url, "it starts with none of dir:, ssh:// and s3://");
+  if (!is_host && !is_bucket) return no_url(url, "it does not start with dir:, ssh:// or s3://");
   const std::string_view rest = url.substr(is_host ? k_ssh.size() : k_s3.size());
   const std::size_t slash = rest.find('/');
   RemoteUrl parsed{is_host ? RemoteKind::host : RemoteKind::bucket, std::string(rest.substr(0, slash)), ""};
   if (slash != std::string_view::npos) parsed.path = std::string(rest.substr(slash + 1));
-  if (parsed.where.empty()) return no_url(url, is_host ? "it names no provider" : "it names no bucket");
-  if (is_host && parsed.path.empty()) return no_url(url, "it names no directory of the provider");
+  if (parsed.where.empty()) return no_url(url, is_host ? "it does not name a provider" : "it does not name a bucket");
+  if (is_host && parsed.path.empty()) return no_url(url, "it does not name a directory on the provider");
   const os::Path path(parsed.path);
   if (is_host && std::find(path.begin(), path.end(), os::Path("..")) != path.end())
     return no_url(url, "its directory contains '..'");
@@ -79,7 +79,7 @@ Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry) {
 }
 
 namespace {
-// By its name, or else by what its address is to ssh, where that is only one's.
+// Finds a provider by its name, or by its ssh address if only one provider has it.
 Result<registry::Provider> provider_named(registry::Registry& registry, const std::string& name) {
   Result<registry::Provider> named = registry.provider({name});
   if (named || named.error().code != Code::not_found) return named;
@@ -116,7 +116,7 @@ Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, 
   if (url.kind == RemoteKind::directory)
     return store::open_dir_remote(url.path, marked ? store::k_mark_name : std::string_view());
   if (url.kind == RemoteKind::bucket) return open_bucket(access.remote, clock);
-  if (!access.provider) return make_error(Code::internal, "it is unknown how to reach the remote's provider");
+  if (!access.provider) return make_error(Code::internal, "no way to reach the remote's provider is known");
   const auto open = [provider = *access.provider, &net, &clock] { return net.open(provider, clock.boot() + k_reach); };
   return transfer::open_host_remote({access.provider->name.value, url.path, marked}, open, clock);
 }

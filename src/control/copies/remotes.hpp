@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a registered remote to a backend.
+// Opens the backend of a registered remote.
 #pragma once
 
 #include <memory>
@@ -23,29 +23,30 @@ struct RemoteUrl {
   std::string where;  // "" (this machine), a provider, a bucket
   std::string path;   // of the directory, absolute; of a host, absolute or in its user's home; a prefix in the bucket
 };
-// "dir:/path", "ssh://provider/path", "s3://bucket[/prefix]"; usage says what is wrong.
+// Parses "dir:/path", "ssh://provider/path" or "s3://bucket[/prefix]"; usage says what is wrong.
 [[nodiscard]] Result<RemoteUrl> parse_remote_url(std::string_view url);
 [[nodiscard]] std::string to_text(const RemoteUrl& url);
 
 // Returns the failure domain of a remote: two remotes in one are not independent.
 [[nodiscard]] std::string failure_domain_of(const registry::Remote& remote);
 
-// Each with where it is and whose: of ssh:// what its provider is registered with.
+// Returns each remote with its location and owner; ssh:// remotes take them from their provider's registration.
 [[nodiscard]] Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry);
 
-// A remote and what it takes to get there: for threads that have no registry.
+// Holds a remote and everything needed to reach it, for threads that have no registry.
 struct RemoteAccess {
   registry::Remote remote;
   std::optional<registry::Provider> provider;  // of ssh://
   ControllerId controller;
 };
-// A provider may also be named by its address, where that is only one's; a registered remote has its name.
+// Accepts a provider's address too, if only one provider has it; a registered remote has the provider's name.
 [[nodiscard]] Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Remote& remote);
-// Contacts nobody yet where that can wait; `net` outlives the result. Unless `marked`, also one that keeps no copies so far, whose folder is made.
+// Opens the remote without contacting it where that can wait; `net` outlives the result. Unless `marked`, it also opens
+// a remote that has no copies so far, and makes its folder.
 [[nodiscard]] Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, AgentNetwork& net,
                                                                  os::Clock& clock, bool marked = true);
 
-// Names of remotes that lie on this provider.
+// Returns the names of remotes on this provider.
 [[nodiscard]] Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const HostName& provider);
 
 // Returns the remotes that have a copy of this checkpoint, nearest first.

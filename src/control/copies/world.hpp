@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's only way out: everything it does to the world and learns of it goes through these. The simulator
-// supplies its own.
+// Gives the controller its only access to the world: every effect and every observation goes through these. The
+// simulator supplies its own.
 #pragma once
 
 #include "control/copies/freight.hpp"

@@ -38,7 +38,7 @@ void Controller::tick() {
   if (!version) report(version.error(), "while looking at the registry");
   if (version && (*version != seen_version_ || now >= next_refresh_ || book_.wants_refresh())) {
     const bool others_wrote = *version != seen_version_;
-    // Without the list of hosts every job's host would count as removed.
+    // Without the list of hosts, every job's host would look as if it had been removed.
     if (fleet_.refresh()) {
       seen_version_ = *version;
       const bool remind = now >= next_refresh_;

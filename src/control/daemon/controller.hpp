@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows every unfinished job of one state directory: the rooms, wired. All decisions are job::step's and sched's; all
-// state is in the registry; all acts go through the World. The simulator runs this very class. Loop thread only.
+// Follows every unfinished job of one state directory: connects the rooms. job::step and sched make all decisions, the
+// registry holds all state, and all effects go through the World. The simulator runs this very class. Loop thread only.
 #pragma once
 
 #include <memory>
@@ -22,14 +22,14 @@ class Controller : private FleetListener, private JobListener {
  public:
   Controller(const World& world, const Settings& settings, std::span<const ConcernMaker> concerns = k_concerns);
 
-  // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
+  // Loads unfinished jobs and starts. Later errors of the registry are logged and retried.
   [[nodiscard]] Result<void> start();
   [[nodiscard]] bool is_idle() const { return book_.is_idle(); }
   [[nodiscard]] bool has_work() { return book_.has_work(); }
   [[nodiscard]] Fleet& fleet() { return fleet_; }
   [[nodiscard]] JobBook& book() { return book_; }
   [[nodiscard]] const JobBook& book() const { return book_; }
-  // At the end of the daemon: what was observed of hosts must not be lost.
+  // Saves at the daemon's end, because observations of hosts must not be lost.
   void save();
 
  private:

@@ -53,10 +53,10 @@ constexpr Duration k_stop_poll = std::chrono::milliseconds{20};
 constexpr Duration k_lock_patience =
     std::chrono::seconds{1};  // of a daemon: whoever asks for its state holds the lock a moment
 
-// Whoever starts a daemon reads this word from its standard output.
+// The process that starts a daemon reads this word from its standard output.
 void say_ready() {
   const Result<void> told = os::write_all(k_stdout, as_bytes("ready\n"));
-  if (!told) os::log(os::LogLevel::debug, "nobody waits for this daemon's start any more");
+  if (!told) os::log(os::LogLevel::debug, "no process waits for this daemon's start any more");
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
@@ -84,7 +84,7 @@ DaemonStatus read_info(const Paths& paths) {
   return status;
 }
 
-// On a shared file system it may be another machine's.
+// The lock may belong to another machine if the file system is shared.
 Error already_running(const Paths& paths) {
   const DaemonStatus other = read_info(paths);
   std::string who = other.pid > 0 ? "pid " + std::to_string(other.pid) : "";
@@ -95,7 +95,7 @@ Error already_running(const Paths& paths) {
                     "gridctl daemon status");
 }
 
-// `gridctl daemon start` asks a daemon that a command started to stay, by its pid in a file.
+// Path of the file in which `gridctl daemon start` asks a daemon started by a command to stay, by its pid.
 os::Path stay_file(const Paths& paths) { return paths.root / "daemon.stay"; }
 bool shall_stay(const Paths& paths) {
   if (!os::exists(stay_file(paths))) return false;
@@ -115,7 +115,7 @@ Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Cl
 
 namespace {
 
-// The daemon's work besides following jobs, on real hosts only: links and GPUs are measured, inventories taken anew.
+// Does the daemon's work on real hosts besides following jobs: measures links and GPUs, and updates inventories.
 class HostCare : public FleetListener {
  public:
   HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net,
@@ -180,7 +180,7 @@ class HostCare : public FleetListener {
   os::Executor::Timer timer_;
 };
 
-// Somebody may join at any moment, and is registered by the daemon.
+// An owner may join at any moment, and the daemon registers the host.
 bool awaits_an_owner(registry::Registry& registry, const Paths& paths, WallTime now) {
   const Result<std::vector<registry::Provider>> providers = registry.providers();
   return providers && std::ranges::any_of(*providers, [&](const registry::Provider& provider) {
@@ -231,21 +231,21 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
       busy_at = now;
       return;
     }
-    // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
-    // order, so one of the two sees the other.
+    // The daemon first announces that it ends, then looks for work a last time. A command that records a job looks in
+    // the opposite order, so one of the two sees the other.
     const Result<void> removed = os::remove_file(paths.daemon_info());
     if (removed && !jobs.has_work()) return loop.stop();
     busy_at = now;
     if (const Result<void> written = write_info(paths, clock.wall()); !written)
-      os::log(os::LogLevel::warn, "while going on: " + written.error().one_line());
+      os::log(os::LogLevel::warn, "while continuing: " + written.error().one_line());
   });
   os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
   say_ready();
   loop.run();
-  os::log(os::LogLevel::info, "daemon ends; jobs go on at their hosts");
+  os::log(os::LogLevel::info, "the daemon ends; jobs continue on their hosts");
   jobs.save();
   TRY(os::remove_file(paths.daemon_info()));
-  // Threads may still be waiting for a dead host. They are left: all that counts is durable.
+  // Threads may still wait for a dead host. They are abandoned: everything that matters is durable.
   std::quick_exit(0);
 }
 
@@ -262,7 +262,7 @@ Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_wh
   os::Clock& clock = os::system_clock();
   offer_login_agent(Paths{state_directory});
   TRY_ASSIGN(DaemonStatus status, daemon_status(state_directory));
-  // One that does not say who it is begins or ends this moment; of one that ends, its end is waited for.
+  // A daemon that does not identify itself is starting or ending at this moment; in the second case, wait for its end.
   for (const BootTime deadline = clock.boot() + k_start_timeout; status.running && status.pid == 0;) {
     if (clock.boot() > deadline) break;
     os::pause_for(k_stop_poll);

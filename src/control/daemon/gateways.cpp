@@ -64,12 +64,12 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
   if (leader.replicas_wanted == wanted) return;
   if (leader.replicas_wanted != 0)
     jobs_.note(leader.id(),
-               {"scaled", "the requests under way ask for " + std::to_string(wanted) + " replicas", {}, {}});
+               {"scaled", "the requests under way need " + std::to_string(wanted) + " replicas", {}, {}});
   leader.replicas_wanted = wanted;
 }
 
-// Every replica that the service shall have is ready, so that none has to stand in. One that was ended counts as well:
-// it does not come back.
+// Returns true if every replica that the service should have is ready, so that no stand-in is needed. A replica that
+// was ended counts too: it does not return.
 bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
   if (!jobs_.is_certain()) return false;  // a replica that could not be read is no replica that was ended
   const TrackedJob* const leader = jobs_.find(service);
@@ -82,14 +82,14 @@ bool Gateways::is_settled(const JobId& service, int wanted, int version) const {
   return true;
 }
 
-// Nobody needs the additional replica of this version: the others serve, or the service sleeps.
+// Returns true if the additional replica of this version is not needed: the others serve, or the service sleeps.
 bool Gateways::is_needless(const JobId& service, int wanted, int version, const GatewayInfo& info) const {
   const TrackedJob* const leader = jobs_.find(service);
   const bool sleeps = leader != nullptr && leader->spec().service->sleeps && info.asleep && info.trouble.empty();
   return (sleeps && leader->spec().service->version == version) || is_settled(service, wanted, version);
 }
 
-// Its last replica has answered what it had. A gateway that cannot work is no reason to sleep.
+// The last replica has answered its requests. A gateway that does not work is no reason to sleep.
 void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
   TrackedJob* const leader = jobs_.find(service);
   if (leader == nullptr) return;
@@ -99,7 +99,7 @@ void Gateways::sleep_or_wake(const JobId& service, const GatewayInfo& info) {
     jobs_.apply(service, job::ServerReplaced{leader->state().epoch, true});
 }
 
-// Replicas that are too many leave: they finish their requests, and end.
+// Dismisses surplus replicas: they finish their requests and end.
 void Gateways::dismiss(const JobId& service, const job::Spec& spec, const GatewayInfo& info) {
   const int wanted = spec.service->replicas_min > 0 && info.wanted > 0 ? info.wanted : spec.twins;
   for (int number = 2; number <= job::slots_of(spec); ++number) {
@@ -112,14 +112,14 @@ void Gateways::dismiss(const JobId& service, const job::Spec& spec, const Gatewa
       continue;
     }
     if (const Result<void> told = access_.let_leave(service, number, clock_.wall()); !told)
-      return report(told.error(), "while a replica leaves");
+      return report(told.error(), "while removing a replica");
     const BootTime now = clock_.boot(), since = leaving_.try_emplace(id.value, now).first->second;
     const auto slot = static_cast<std::size_t>(number) - 1;
     const bool runs = replica->in<job::Running>() != nullptr;
     const bool is_drained = slot < info.replicas.size() && info.replicas[slot].drained;
     if (runs && !is_drained && now - since < spec.service->drain) continue;
     jobs_.apply(id, job::LimitReached{std::string(k_limit_scale),
-                                      stands_in ? "all other replicas are ready" : "fewer replicas will do",
+                                      stands_in ? "all other replicas are ready" : "fewer replicas are enough",
                                       job::k_limit_grace});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees to it that each service has its gateway, a process that outlives this daemon, and tells the replicas' state
-// machines what the gateway sees: which servers are ready, and which never are.
+// Makes sure that each service has its gateway, a process that outlives this daemon, and tells the replicas' state
+// machines what the gateway sees: which servers are ready, and which never become ready.
 #pragma once
 
 #include <map>

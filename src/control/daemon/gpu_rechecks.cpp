@@ -13,14 +13,14 @@ namespace {
 constexpr Duration k_look_again = std::chrono::minutes{2};  // at a host that was busy
 constexpr int k_sooner = 8;                                 // a host that failed may prove itself so much sooner
 
-// Anywhere in 0.5 to 1.5 of the mean.
+// Returns a random duration between 0.5 and 1.5 times the mean.
 Duration drawn(Duration mean) {
   const double part = 0.5 + static_cast<double>(os::random_u64() >> 11) / static_cast<double>(1ull << 53);
   return Duration{static_cast<std::int64_t>(static_cast<double>(mean.count()) * part)};
 }
 }  // namespace
 
-// No lease on any GPU of it, as far as the host has told and we know.
+// Returns true if no GPU of the host is leased, as far as the host has reported and we know.
 bool GpuRechecks::is_idle(const FleetHost& host) const {
   if (!host.is_up() || host.provider.inventory->gpus.empty()) return false;
   if (host.held)
@@ -38,7 +38,7 @@ void GpuRechecks::tick(BootTime now) {
     if (next == BootTime{}) next = now + drawn(every_);
     if (now < next || !is_idle(*host)) continue;
     const Result<std::optional<BenchReport>> before = load_bench_report(registry_, host->provider.name);
-    if (!before) return report(before.error(), "while reading what a host was measured at");
+    if (!before) return report(before.error(), "while reading a host's measurements");
     next = now + drawn(every_);
     if (!*before) continue;  // what nobody has measured cannot be measured again
     recheck(*host, **before);
@@ -68,7 +68,7 @@ void GpuRechecks::rechecked(const HostName& name, const BenchReport& before, con
     return os::log(os::LogLevel::info, name.value + ": not measured again: " + why);
   }
   const Result<void> saved = save_bench_report(registry_, name, *found, before);
-  if (!saved) return report(saved.error(), "while recording what a host was measured at");
+  if (!saved) return report(saved.error(), "while recording a host's measurements");
   os::log(os::LogLevel::info, name.value + ": measured again: " + found->summary());
   if (!found->mismatch().empty()) next = clock_.boot() + drawn(every_ / k_sooner);
   if (found->mismatch().empty() && !before.mismatch().empty()) fleet_.capacity_freed();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short challenges between jobs, at times that no host can foresee: a GPU that was proven once may be another today.
+// Challenges GPUs briefly between jobs, at times that no host can predict: a GPU that passed once may be a different
+// one today.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@ namespace gridctl::control {
 
 class GpuRechecks {
  public:
-  // `every`: the mean pause between two challenges of one host; 0: never.
+  // `every`: the mean time between two challenges of a host; 0: never.
   GpuRechecks(os::Executor& run, os::Clock& clock, registry::Registry& registry, Fleet& fleet, const JobBook& book,
               std::function<HostAccess(const FleetHost&)> access, Duration every)
       : run_(run),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that was started anew, or whose agent has learned more, may have other hardware than we know of.
+// Rescans hosts that restarted, or whose agent was updated: their hardware may differ from the recorded one.
 #pragma once
 
 #include <set>

@@ -56,7 +56,7 @@ struct Notifier::State {
 
 void Notifier::State::save() {
   is_idle = journal.open.empty();
-  if (const Result<void> written = journal.write(file()); !written) warn("while noting what was sent: " + written.error().one_line());
+  if (const Result<void> written = journal.write(file()); !written) warn("while recording a sent notification: " + written.error().one_line());
 }
 
 Delivery* Notifier::State::find(const std::string& id, Channel channel, const std::string& address) {
@@ -66,7 +66,7 @@ Delivery* Notifier::State::find(const std::string& id, Channel channel, const st
   return found == journal.open.end() ? nullptr : &*found;
 }
 
-// A state directory that had no notifications so far begins with what happens from now on.
+// A state directory without notifications so far starts with the events from now on.
 Result<void> Notifier::State::begin() {
   if (!feed) {
     TRY_ASSIGN(registry::Feed opened, registry::Feed::open(paths.root));
@@ -75,7 +75,7 @@ Result<void> Notifier::State::begin() {
   const os::MutexLock lock(mutex);
   std::vector<Delivery> doubtful;
   Result<NotifyJournal> read = os::exists(file()) ? NotifyJournal::read(file(), doubtful) : Result<NotifyJournal>(NotifyJournal{});
-  if (!read) warn(read.error().one_line() + "; it begins anew");
+  if (!read) warn(read.error().one_line() + "; starting a new one");
   if (!read || !os::exists(file())) {
     TRY_ASSIGN(const registry::Feed::Newest newest, feed->newest());
     journal = {newest.event, newest.host_event, {}};
@@ -84,7 +84,7 @@ Result<void> Notifier::State::begin() {
   }
   for (const Delivery& one : doubtful)
     warn("the " + std::string(channel_name(one.channel)) + " for " + subject_of(one.message) +
-         " was under way when the daemon ended; it may have arrived, and is not sent again");
+         " was being sent when the daemon ended; it may have arrived, so gridctl does not send it again");
   is_idle = journal.open.empty();
   TRY(journal.write(file()));
   begun = true;
@@ -101,7 +101,7 @@ void Notifier::State::add(const job::Notify& rule, const std::vector<job::Notice
     if (!address.empty() && find(message.id, channel, address) == nullptr)
       journal.open.push_back({message, channel, address, 0, clock.wall()});
   while (journal.open.size() > k_open_max) {
-    warn("too many are waiting; the one for " + subject_of(journal.open.front().message) + " is dropped");
+    warn("too many notifications are waiting; the one for " + subject_of(journal.open.front().message) + " was dropped");
     journal.open.erase(journal.open.begin());
   }
 }
@@ -185,7 +185,7 @@ void Notifier::State::send(const std::string& id, Channel channel, const std::st
     if (const Result<void> noted = journal.write(file()); !noted) {  // nothing is sent that is not noted
       one->sending = one->queued = false;
       one->next = {clock.wall().ms + 10'000};
-      return warn("while noting what is to be sent: " + noted.error().one_line());
+      return warn("while recording a notification to send: " + noted.error().one_line());
     }
     sending = *one;
   }
@@ -197,7 +197,7 @@ void Notifier::State::ended(const Delivery& sent, const Sent& outcome) {
   const std::optional<Duration> again = outcome.fate == Fate::refused ? retry_after(sent.tries) : std::nullopt;
   if (outcome.fate != Fate::sent)
     warn("the " + std::string(channel_name(sent.channel)) + " for " + subject_of(sent.message) + ": " + sanitize(outcome.why) +
-         (again ? "; it is sent again" : "; it is given up"));
+         (again ? "; retrying" : "; giving up"));
   if (outcome.fate != Fate::sent && !again && !sent.message.job_id.empty())
     if (Result<registry::Registry> registry = registry::Registry::open(paths.root))
       (void)registry->note({sent.message.job_id}, clock.wall(),

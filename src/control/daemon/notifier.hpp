@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifies the user: looks for new events each second on a thread of its own, and sends what they ask for. Nothing here
-// runs on the loop, and one receiver that hangs delays no other. Each notification is sent at most once: a try is noted
-// on disk before it begins, and one that was cut short by the end of a daemon is not repeated.
+// Notifies the user: checks for new events every second on its own thread, and sends the notifications that they ask
+// for. No part of it runs on the loop, and a receiver that hangs delays no other. Each notification is sent at most
+// once: an attempt is recorded on disk before it starts, and one that the daemon's end interrupted is not repeated.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in the state directory notes which events were seen, and which notifications are still to be sent. A
-// notification that was being sent when a daemon ended may have arrived, and is never sent again.
+// Keeps a file in the state directory that records which events were seen and which notifications are still to be sent.
+// A notification that was being sent when a daemon ended may have arrived, so it is never sent again.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Message {
   std::string provider, kind, text;
   WallTime at;
 };
-// {"id","notice","job_id","name","state","provider","kind","at","text","content"}: `text` and `content` are the line for
-// people, as chat programs read them.
+// Format: {"id","notice","job_id","name","state","provider","kind","at","text","content"}; `text` and `content` are the
+// line for people, as chat programs read them.
 [[nodiscard]] std::string to_json(const Message& message);
 [[nodiscard]] std::string to_line(const Message& message);  // "train-gpt (k3jf…) failed: exit code 3 on ada"
 
@@ -43,12 +43,12 @@ struct NotifyJournal {
   std::int64_t event = 0, host_event = 0;  // seen up to here
   std::vector<Delivery> open;
 
-  // Without those that were being sent, which `doubtful` gets.
+  // Leaves out notifications that were being sent; `doubtful` gets those.
   [[nodiscard]] static Result<NotifyJournal> read(const os::Path& file, std::vector<Delivery>& doubtful);
   [[nodiscard]] Result<void> write(const os::Path& file) const;  // durable
 };
 
-// Returns the rest before the next try, after so many; nullopt: there is no further one.
+// Returns the pause before the next attempt, after this many; nullopt: there are no more attempts.
 [[nodiscard]] std::optional<Duration> retry_after(std::uint64_t tries);
 
 }  // namespace gridctl::control

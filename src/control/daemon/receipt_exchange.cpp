@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> k_ends_unheard{"host_lost", "absent", 
 std::vector<Rates> accepted_before(const std::vector<registry::AcceptedRates>& all, std::int64_t began_ms) {
   std::vector<Rates> some;
   for (std::size_t at = 0; at < all.size(); ++at) {
-    // An attempt begins on its host when its image is there, long after its start was sent.
+    // An attempt starts on its host when its image is ready, long after START was sent.
     if (at + 1 < all.size() && all[at + 1].at.ms < began_ms - k_day_ms) continue;
     if (const Result<Rates> rates = wire::parse_stored_rates(all[at].rates)) some.push_back(*rates);
   }
@@ -35,10 +35,10 @@ Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, c
   TRY_ASSIGN(const job::Spec spec, job::parse_spec(attempt->spec));
   TRY_ASSIGN(const auto accepted, talk.store.accepted(talk.chain));
   lend::SeenAttempt seen;
-  // One that was ended while it began may have run for a moment, of which we never heard.
+  // An attempt that was ended while it started may have run for a moment that was never reported here.
   const WallTime ended = attempt->ended_at.value_or(talk.now), began = attempt->started_at.value_or(ended);
   seen.ran_ms = ended.ms - began.ms;
-  // Cut off from us, a host goes on until the lease of the job has run out: the job file says how long that may be.
+  // A host that is cut off continues until the job's lease expires; the job file sets the length of the lease.
   if (std::ranges::find(k_ends_unheard, attempt->reason) != k_ends_unheard.end())
     seen.ran_ms += std::chrono::duration_cast<std::chrono::milliseconds>(spec.recovery.lease).count();
   for (const job::GpuRequest& gpus : spec.resources.gpus) seen.gpus = std::max(seen.gpus, gpus.count_max);
@@ -56,25 +56,26 @@ Result<registry::ReceiptRecord> record_of(const ReceiptTalk& talk, lend::SignedR
   return registry::ReceiptRecord{talk.chain, r.number, r.job, r.epoch, r.ended, r.amount, answer.amount, answer.agreed, lend::to_line(receipt), line};
 }
 
-// The last receipt that was taken, and what follows it.
+// Holds the last receipt taken, and what follows it.
 struct Taken {
   lend::ReceiptPair pair;
   std::uint64_t number = 0;
   Digest hash;
 };
 
-// Takes what continues the chain; the first line may be the last receipt here once more. Returns what is wrong; empty: nothing.
+// Takes the receipts that continue the chain; the first line may repeat the last receipt here. Returns what is wrong;
+// empty: nothing.
 Result<std::string> take(const ReceiptTalk& talk, const std::vector<std::string>& lines, Taken& last, std::vector<registry::ReceiptRecord>& records) {
   for (const std::string& line : lines) {
     Result<lend::SignedReceipt> receipt = lend::parse_receipt(line);
-    if (!receipt) return "damaged: the host's receipt behind number " + std::to_string(last.number) + ": " + receipt.error().message;
+    if (!receipt) return "damaged: the host's receipt after number " + std::to_string(last.number) + ": " + receipt.error().message;
     const lend::Receipt& r = receipt->receipt;
     if (r.pair != last.pair) return "the host's receipt " + std::to_string(r.number) + " is for other keys than this chain's";
     const bool again = r.number == last.number && last.number > 0;
     if (again && lend::hash_of(r) == last.hash) continue;
     if (again || (r.number == last.number + 1 && r.previous != last.hash))
-      return "fork: the host has another receipt " + std::to_string(again ? r.number : r.number - 1) + " than the one that was answered here";
-    if (r.number != last.number + 1) return "the host leaves out receipt " + std::to_string(last.number + 1);
+      return "fork: the host has another receipt " + std::to_string(again ? r.number : r.number - 1) + " than the one answered here";
+    if (r.number != last.number + 1) return "the host omits receipt " + std::to_string(last.number + 1);
     TRY_ASSIGN(registry::ReceiptRecord record, record_of(talk, *receipt));
     last.number = r.number;
     last.hash = lend::hash_of(r);
@@ -121,7 +122,7 @@ Result<registry::ReceiptChain> chain_of(const ReceiptTalk& talk) {
   return fresh;
 }
 
-// Takes all that the host has. Returns its last reply.
+// Takes all receipts that the host has. Returns its last reply.
 Result<wire::ReceiptsReply> take_all(const ReceiptTalk& talk, wire::ReceiptsRequest request, registry::ReceiptChain& chain, std::size_t& added) {
   for (int round = 0;; ++round) {
     request.after = chain.head > 0 ? chain.head - 1 : 0;
@@ -133,7 +134,7 @@ Result<wire::ReceiptsReply> take_all(const ReceiptTalk& talk, wire::ReceiptsRequ
     if (chain.host_key.empty()) chain.host_key = key;
     if (key != chain.host_key) chain.trouble = "the host signs with another key than before";
     else if (reply.head < chain.head)
-      chain.trouble = "cut off: the host's last receipt is number " + std::to_string(reply.head) + ", and number " + std::to_string(chain.head) + " was answered here";
+      chain.trouble = "cut off: the host's last receipt is number " + std::to_string(reply.head) + ", and number " + std::to_string(chain.head) + " was already answered here";
     std::vector<registry::ReceiptRecord> records;
     if (chain.trouble.empty() && !reply.receipts.empty()) {
       TRY_ASSIGN(Taken last, last_taken(talk, chain));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The researcher's half of receipts: takes those of a lent host, checks and answers them. gridctl-lend(7), RECEIPTS.
+// Implements the researcher's half of receipts: takes those of a lent host, checks them and answers them.
+// gridctl-lend(7), RECEIPTS.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace gridctl::control {
 
-// This state directory's own key for answers, drawn at the first use.
+// Returns this state directory's own key for answers, drawn at the first use.
 [[nodiscard]] Result<Digest> receipt_seed(const os::Path& state_directory);
 
 struct ReceiptTalk {
@@ -31,7 +32,8 @@ struct ReceiptNews {
   bool accepted = false;  // and we have accepted, or there is nothing to accept
   std::size_t added = 0;
 };
-// Interrupted anywhere and called again, it neither loses nor doubles a receipt. `accepts`: of what the host asked before.
+// May be interrupted anywhere and called again; it neither loses nor duplicates a receipt. `accepts`: for the prices
+// that the host asked before.
 [[nodiscard]] Result<ReceiptNews> exchange_receipts(const ReceiptTalk& talk, const std::optional<Rates>& accepts);
 
 }  // namespace gridctl::control

@@ -25,7 +25,8 @@ std::int64_t micro_of(double usd) { return std::llround(usd * static_cast<double
 
 std::string chain_of_provider(const registry::Provider& provider) { return provider.address.substr(lend::k_scheme.size()); }
 
-// Writes the price of the whole host into its row, where placement finds it. False: its owner asks more than was agreed.
+// Writes the price of the complete host into its row, where placement finds it. Returns false if its owner asks more
+// than was agreed.
 Result<bool> follow_price(const Paths& paths, const HostName& name, const ReceiptNews& news, const Rates& before, WallTime now) {
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
   TRY_ASSIGN(registry::Provider provider, registry.provider(name));
@@ -119,7 +120,7 @@ void ReceiptKeeper::told(const HostName& name, const Result<ReceiptNews>& news) 
   talk.next = clock_.boot() + k_receipts_every;
   if (!news) return report(news.error(), "while fetching receipts of " + name.value);
   if (news->added > 0) os::log(os::LogLevel::info, name.value + ": " + std::to_string(news->added) + " receipts");
-  if (!news->chain.trouble.empty()) os::log(os::LogLevel::warn, name.value + ": its receipts do not fit together: " + news->chain.trouble);
+  if (!news->chain.trouble.empty()) os::log(os::LogLevel::warn, name.value + ": its receipts are inconsistent: " + news->chain.trouble);
   talk.asked = news->accepted ? std::nullopt : std::optional(news->rates);
   if (talk.asked) talk.next = clock_.boot() + k_accept_again;
 }

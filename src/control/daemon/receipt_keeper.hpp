@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetches receipts of lent hosts when attempts have ended there, and now and then; accepts what their owners ask, as far as
-// the user has agreed to pay.
+// Fetches receipts of lent hosts when attempts have ended there, and from time to time; accepts what their owners ask,
+// as far as the user has agreed to pay.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-// On the loop thread.
+// Runs on the loop thread.
 class ReceiptKeeper : public FleetListener {
  public:
   ReceiptKeeper(os::Executor& run, os::Clock& clock, Paths paths, AgentNetwork& net, ControllerId controller, Fleet& fleet,
@@ -38,7 +38,7 @@ class ReceiptKeeper : public FleetListener {
   };
   void begin(const FleetHost& host, Talk& talk);
   void told(const HostName& name, const Result<ReceiptNews>& news);
-  // Attempts that begin there were placed at what the host costs with these rates.
+  // Attempts that start there were placed with the cost of the host at these rates.
   [[nodiscard]] bool may_accept(const FleetHost& host, const Rates& rates) const;
 
   os::Executor& run_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the tick of each concern is due.
+// Decides when the tick of each concern is due.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace gridctl::control {
 
-// On the loop thread. A concern is asked again after its period, and not before twenty times as long as its tick took,
-// a minute at most (this machine may have slept meanwhile): with thousands of hosts and jobs none of them has more than a
-// twentieth of the loop's time.
+// Runs on the loop thread. A concern is asked again after its period, but not before twenty times the duration of its
+// last tick, at most a minute (this machine may have slept in the meantime): so even with thousands of hosts and jobs,
+// no concern takes more than a twentieth of the loop's time.
 class Rota {
  public:
   explicit Rota(os::Clock& clock) : clock_(clock) {}
-  // Ticks the concerns; they are the same each time.
+  // Ticks the concerns; pass the same ones each time.
   void tick(BootTime now, const std::vector<std::unique_ptr<Concern>>& concerns) {
     due_.resize(concerns.size());
     for (std::size_t i = 0; i < concerns.size(); ++i) {

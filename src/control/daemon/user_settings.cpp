@@ -25,7 +25,7 @@ std::vector<job::Notice> notices_in(const std::string& value) {
 
 Result<void> check_notices(const std::string& value) {
   if (notices_in(value).size() == split(value, ',').size()) return {};
-  return make_error(Code::usage, "expected one or several of " + job::notice_choices() + ", divided by commas");
+  return make_error(Code::usage, "expected one or more of " + job::notice_choices() + ", separated by commas");
 }
 Result<void> check_webhook(const std::string& value) {
   if (value.starts_with("http://") || value.starts_with("https://")) return {};
@@ -57,10 +57,10 @@ constexpr std::string_view k_on = "notify.on", k_command = "notify.command", k_w
                            k_job_commands = "notify.job_commands", k_sendmail = "notify.sendmail",
                            k_health = "health.every", k_recheck = "gpu.recheck";
 constexpr SettingText k_settings[] = {
-    {k_on, "what to notify of: end, failure, move, budget, silence", "all", check_notices},
+    {k_on, "events to notify of: end, failure, move, budget, silence", "all", check_notices},
     {k_command, "shell command to run on this machine; it gets the notification as JSON on standard input", "", check_any},
     {k_webhook, "URL that gets the notification by POST, as JSON", "", check_webhook},
-    {k_mail, "mail address, by sendmail", "", check_mail},
+    {k_mail, "mail address, served by sendmail", "", check_mail},
     {k_job_commands, "whether notify.command of a job file may run on this machine", "no", check_switch},
     {k_sendmail, "path of sendmail", "in PATH, /usr/sbin or /usr/lib", check_path},
     {k_health, "how often the daemon asks each host for its health, 1s to 24h, or off; from the daemon's next start", "1m", check_period,

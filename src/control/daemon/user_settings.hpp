@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of a state directory: `gridctl config`.
+// Reads and changes the settings of a state directory: `gridctl config`.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct SettingText {
 
 using UserSettings = std::map<std::string, std::string>;  // what is set
 [[nodiscard]] Result<UserSettings> read_settings(const Paths& paths);
-// Empty: the setting goes back to its fallback. usage when the value is not one.
+// An empty value resets the setting to its fallback. usage when the value is not valid.
 [[nodiscard]] Result<void> change_setting(const Paths& paths, const std::string& key, const std::string& value);
 
-// The rules of one job, from its file, lie beside its logs.
+// Stores one job's rules, from its file, beside its logs.
 [[nodiscard]] Result<void> write_notify_rules(const Paths& paths, const JobId& id, const std::vector<job::Notify>& rules);
 [[nodiscard]] Result<std::vector<job::Notify>> read_notify_rules(const Paths& paths, const JobId& id);
 
@@ -39,7 +39,7 @@ using UserSettings = std::map<std::string, std::string>;  // what is set
 [[nodiscard]] Duration health_period(const UserSettings& settings);
 // Returns how often the daemon challenges an idle GPU on average: at least 1 s, or zero for never.
 [[nodiscard]] Duration recheck_period(const UserSettings& settings);
-// Returns the value of the setting's variable where the environment has one that is valid; the daemon logs others.
+// Returns the value of the setting's environment variable if it is set and valid; the daemon logs values that are not.
 [[nodiscard]] std::optional<std::string> from_environment(const SettingText& setting);
 
 }  // namespace gridctl::control

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller as a service of the user's systemd: it starts with the session, or with the machine where the user
-// lingers.
+// Runs the controller as a service of the user's systemd: it starts with the session, or at boot if the user lingers.
 #pragma once
 
 #include <string>
@@ -23,12 +22,12 @@ struct Installed {
   bool lingers = false;     // it goes on after the last logout, and starts with the machine
   std::string not_started;  // why systemd could not be told to start it now; empty: it runs
 };
-// Writes the unit, enables and starts it; a controller that runs already makes room for it.
+// Writes, enables and starts the unit; a controller that is already running makes room for it.
 [[nodiscard]] Result<Installed> install_unit(const os::Path& state_directory);
-// Stops and removes it; false when there was none.
+// Stops and removes the unit; returns false if there was none.
 [[nodiscard]] Result<bool> remove_unit(const os::Path& state_directory);
 [[nodiscard]] bool is_installed(const os::Path& state_directory);
-// This machine runs systemd.
+// Returns true if this machine runs systemd.
 [[nodiscard]] bool has_systemd();
 
 }  // namespace gridctl::control

@@ -26,14 +26,14 @@ std::string liveness_name(job::Liveness liveness) {
   return "unknown";
 }
 
-// Something that was held is held no more.
+// Returns true if something held earlier is no longer held.
 bool is_less(const std::vector<wire::HeldShare>& now, const std::vector<wire::HeldShare>& before) {
   return std::any_of(before.begin(), before.end(), [&](const wire::HeldShare& share) {
     return std::find(now.begin(), now.end(), share) == now.end();
   });
 }
 
-// Its last answer is recent enough to prove that our own network works.
+// Returns true if the host's last answer is recent enough to prove that our own network works.
 bool is_witness(const FleetHost& host, BootTime now) {
   const std::optional<BootTime> last = host.monitor->last_answer();
   return last && now - *last <= host.monitor->heartbeat() + k_witness_delay;
@@ -152,7 +152,7 @@ void Fleet::inventory_changed(const HostName& name, const Inventory& inventory) 
   if (FleetHost* host = get(name.value)) host->provider.inventory = inventory;
 }
 
-// In the course of a tick many hosts may have told of themselves: one transaction for all, as each costs a synced file.
+// During a tick, many hosts may have reported: one transaction saves all, because each costs a synced file.
 void Fleet::save_news() {
   std::vector<FleetHost*> seen, judged;
   for (auto& [name, host] : hosts_) {
@@ -168,7 +168,7 @@ void Fleet::save_news() {
     for (FleetHost* host : judged) TRY(save_health_of(*host));
     return {};
   });
-  if (!saved) report(saved.error(), "while noting what hosts say");
+  if (!saved) report(saved.error(), "while recording the answers of hosts");
 }
 
 void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
@@ -183,7 +183,7 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   tell([&](FleetListener& one) { one.polled(host, reply); });
 }
 
-// Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.
+// The host's statement is as exact as its answer is quick; an instant that hardly differs is the known one.
 void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
   std::optional<WallTime> ends;
   if (reply.ends_in)
@@ -194,7 +194,7 @@ void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
   capacity_freed();  // who waits is asked again: it may be there for longer
 }
 
-// Notes the leases there; waiting jobs are asked for when a resource was given back.
+// Notes the leases there; asks for waiting jobs when a resource was released.
 void Fleet::note_capacity(FleetHost& host, const wire::PollReply& reply) {
   host.boot_id = reply.boot_id;
   if (std::exchange(host.missed, false)) capacity_freed();
@@ -216,7 +216,7 @@ void Fleet::judge_silence(BootTime now) {
     host->liveness = liveness;
     if (liveness == job::Liveness::lost) reliability_.lost(host->provider, silence.counted());
     const Result<void> saved = world_.records.set_liveness(host->provider.name, liveness_name(liveness), std::nullopt);
-    if (!saved) report(saved.error(), "while noting a host's state");
+    if (!saved) report(saved.error(), "while recording a host's state");
     tell([&](FleetListener& one) { one.liveness_changed(*host); });
   }
   reliability_.tick(now);
@@ -247,8 +247,8 @@ std::vector<HostNow> Fleet::now(Duration lost_after) const {
     one.boot_id = host->boot_id;
     one.held = host->held ? &*host->held : nullptr;
     one.full = world_.clock.boot() < host->busy_until;
-    // As the job itself would judge it: the host that it has just left must not get it again. One that is late with an
-    // answer (a busy one) is no suspect yet.
+    // Uses the job's own judgement: the host that it has just left must not get it again. A host whose answer is merely
+    // late (a busy one) is not a suspect yet.
     one.until = host->ends_at();
     one.reachable = host->is_up() && host->monitor->silence().judge(lost_after) <= job::Liveness::suspect;
     host->missed = host->missed || !one.reachable;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered host: its heartbeat, its health, its reliability, and what is leased there. Knows nothing of jobs
-// but what Use says. Loop thread only.
+// Manages every registered host: its heartbeat, its health, its reliability, and what is leased there. It knows about
+// jobs only what HostUse says. Loop thread only.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@
 
 namespace gridctl::control {
 
-// The demands of our jobs on one host.
+// Describes what our jobs need from one host.
 struct HostUse {
   std::vector<HostMonitor::Want> wants;  // attempts to ask for and to renew
   std::optional<Duration> patience;      // the shortest `lost_after` of the jobs there
   std::set<std::string> gpus;            // leased by our attempts
 };
 
-// How a host was when it last told.
+// Holds the health of a host at its last report.
 struct HostHealth {
   sched::HostStanding standing;
   WallTime saved_at;
@@ -56,14 +56,14 @@ struct FleetHost {
 
   [[nodiscard]] NamedMachine machine() const { return {&provider, boot_id}; }
   [[nodiscard]] bool is_up() const { return monitor->is_up(); }
-  // When it ends in order, as its user or the host itself has said; the earlier of both.
+  // Returns when the host ends in order, as its user or the host itself has said; the earlier of both.
   [[nodiscard]] std::optional<WallTime> ends_at() const {
     if (!provider.until || !told_end) return provider.until ? provider.until : told_end;
     return std::min(*provider.until, *told_end);
   }
 };
 
-// The interface of listeners to hosts. Called from the loop.
+// Listens to hosts. Called from the loop.
 class FleetListener {
  public:
   virtual ~FleetListener() = default;
@@ -80,15 +80,15 @@ class FleetListener {
 
 class Fleet {
  public:
-  // `health_every`: how often each host's health is asked for; 0: never.
+  // `health_every`: how often each host's health is requested; 0: never.
   Fleet(const World& world, Duration health_every);
 
   void listen(FleetListener& listener) { listeners_.push_back(&listener); }
-  // Somebody else has written to the registry. False: it cannot say which hosts there are.
+  // Call it when another process has written to the registry. Returns false if the registry cannot list the hosts.
   [[nodiscard]] bool refresh();
   void load_standings();
   void tick(BootTime now);
-  // Sets the demands of jobs on their hosts from now on, by name; a host that is not named is wanted by none.
+  // Sets the demands of jobs on their hosts from now on, by name; no job uses a host that is not named.
   void set_use(std::map<std::string, HostUse> use, Duration heartbeat);
   void save_news();  // also at the end of the daemon: what was observed must not be lost
 
@@ -96,22 +96,23 @@ class Fleet {
   [[nodiscard]] const std::map<std::string, std::unique_ptr<FleetHost>>& hosts() const { return hosts_; }
   [[nodiscard]] std::optional<HostReach> reach(const HostName& name) const;
   void poll_now(const HostName& name);
-  // False when a request is under way already.
+  // Returns false if a request is already under way.
   bool request_log(const HostName& name, const wire::LogRequest& request);
-  // A start was refused there for want of room: it is not offered before it has told what is held.
+  // A start was refused there because the host is full: the host is not offered again before it has reported what is
+  // held.
   void refused_for_room(const HostName& name, BootTime until);
   void inventory_changed(const HostName& name, const Inventory& inventory);
 
-  // Under any name of its machine.
+  // Covers every name of the machine.
   [[nodiscard]] bool is_drained(const FleetHost& host) const;
   [[nodiscard]] bool same_provider(const FleetHost& a, const FleetHost& b) const;
-  // All have told what is free there, or were tried in vain.
+  // Returns true if all hosts have reported their free resources, or could not be reached.
   [[nodiscard]] bool all_tried() const;
-  // As a job would judge it that gives hosts up after `lost_after`.
+  // Judges hosts as a job would that gives them up after `lost_after`.
   [[nodiscard]] std::vector<HostNow> now(Duration lost_after) const;
   // Adds health and reliability.
   void judge(std::vector<sched::HostFacts>& facts) const;
-  // Grows when room becomes free anywhere.
+  // Returns a counter that grows when room becomes free anywhere.
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
   void capacity_freed() { ++capacity_; }
   [[nodiscard]] ReliabilityLog& reliability() { return reliability_; }
@@ -145,7 +146,7 @@ class Fleet {
   std::uint64_t capacity_ = 1;
 };
 
-// Logs what went wrong while doing what.
+// Logs an error and what was being done.
 void report(const Error& error, const std::string& doing);
 
 }  // namespace gridctl::control

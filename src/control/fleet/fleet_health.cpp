@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A look at every host's health, on the connection of its heartbeat.
+// Looks at every host's health, on the connection of its heartbeat.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -16,7 +16,7 @@ constexpr Duration k_health_busy = std::chrono::seconds{5};    // a GPU that oth
 constexpr Duration k_health_saved = std::chrono::minutes{10};  // what did not change is written no more often
 constexpr std::int64_t k_ms = 1'000'000;
 
-// A change of these makes a standing worth writing: the counts that move with each look do not.
+// A standing is worth writing only if these fields change; counters that move with each look do not matter.
 bool same_in_substance(const sched::HostStanding& a, const sched::HostStanding& b) {
   if (a.busy != b.busy || a.boot_id != b.boot_id || a.units.size() != b.units.size()) return false;
   return std::equal(a.units.begin(), a.units.end(), b.units.begin(), [](const auto& one, const auto& other) {
@@ -35,7 +35,7 @@ bool is_gone(const sched::UnitStanding& unit) {
 
 }  // namespace
 
-// Adopts what other processes have judged since: `provider check` lifts a quarantine.
+// Adopts the judgements of other processes: `provider check` lifts a quarantine.
 void Fleet::load_standings() {
   const Result<std::vector<registry::HostReport>> rows = world_.records.host_reports("standing");
   if (!rows) return report(rows.error(), "while reading the standing of hosts");
@@ -55,7 +55,7 @@ void Fleet::sweep_health(BootTime now) {
   for (auto& [name, host] : hosts_) {
     HostHealth& health = host->health;
     const std::set<std::string>& leased = host->use.gpus;
-    // A GPU that was given back is verified at once, not at the next time.
+    // A released GPU is checked at once, not at the next regular time.
     for (const std::string& gpu : health.leased)
       if (!leased.contains(gpu) && health.vacated.insert(gpu).second) health.next = now;
     health.leased = leased;
@@ -75,7 +75,8 @@ void Fleet::sweep_health(BootTime now) {
   }
 }
 
-// Unknown as long as hosts that could say whose clock is wrong, this one's or ours, are there and have not been heard.
+// Returns unknown while hosts that could show whose clock is wrong, this host's or ours, are reachable but have not
+// answered yet.
 std::optional<std::int64_t> Fleet::clock_offset_of(const FleetHost& host, WallTime now) const {
   const bool alone = std::none_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
     return entry.second.get() != &host && clocks_.knows(entry.first);
@@ -90,7 +91,7 @@ std::optional<std::int64_t> Fleet::clock_offset_of(const FleetHost& host, WallTi
 void Fleet::on_health(FleetHost& host, const wire::HealthReply& reply, Duration took) {
   HostHealth& health = host.health;
   const WallTime now = world_.clock.wall();
-  // It was written at some time between request and answer: only what lies beyond is surely a difference.
+  // The host wrote its time somewhere between request and answer; only a difference beyond that interval is certain.
   const std::int64_t ahead = reply.wall_ms - now.ms;
   clocks_.heard(host.provider.name.value, ahead > 0 ? ahead : std::min<std::int64_t>(0, ahead + took.count() / k_ms),
                 now, world_.clock.boot());
@@ -126,7 +127,7 @@ void Fleet::keep_health(FleetHost& host, const wire::HealthReport& told, sched::
     return;
   }
   health.unsaved.reset();
-  // Somebody else may have judged since we last looked: that judgement stands, and ours is made anew next time.
+  // Another process may have judged since the last look: its judgement stands, and ours is redone next time.
   const Result<std::optional<registry::HostReport>> row = world_.records.host_report(host.provider.name, "standing");
   if (!row) return report(row.error(), "while reading a host's standing");
   if (*row && (*row)->at > health.saved_at && (*row)->at <= now) return load_standings();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The free capacity of each host now: its resources, less those that our jobs hold or were promised, less those of
-// everybody else in its ledger. Pure.
+// Computes the free capacity of each host now: its resources, minus those that our jobs hold or were promised, minus
+// those of everyone else in its ledger. Pure.
 #pragma once
 
 #include <string>
@@ -17,15 +17,16 @@ namespace gridctl::control {
 
 [[nodiscard]] job::Member member_of(const sched::Placement& placement);
 
-// A machine under one of its names, with the boot id that it told last (or at registration, when empty).
+// A machine under one of its names, with the boot id that it reported last (or at registration, if empty).
 struct NamedMachine {
   const registry::Provider* provider = nullptr;
   std::string boot_id;
 };
-// Proven: the same machine id and the same run of its kernel. Cloned images share the former, never the latter.
+// Returns true if proven: the same machine id and the same run of its kernel. Cloned images share the former, never the
+// latter.
 [[nodiscard]] bool is_same_machine(const NamedMachine& a, const NamedMachine& b);
-// True for one machine behind one SSH server: two names of one provider, to be drained together. Containers with
-// servers of their own share a machine, not a fate.
+// Returns true for one machine behind one SSH server: two names of one provider, which are drained together. Containers
+// with their own servers share a machine, but are drained separately.
 [[nodiscard]] bool is_same_provider(const NamedMachine& a, const NamedMachine& b);
 
 struct HostNow : NamedMachine {
@@ -34,14 +35,14 @@ struct HostNow : NamedMachine {
   bool reachable = true;
   std::optional<WallTime> until = {};  // its orderly end
 };
-// The resources that a job of ours holds or was promised.
+// Describes the resources that one of our jobs holds or was promised.
 struct Claim {
   JobId job;
   Epoch epoch;                          // 0: a promise
   const job::Member* member = nullptr;  // nullptr: it holds nothing any more, whatever the host told before
 };
-// Returns the free capacity of each host now. Names of one machine share its capacity; our own current attempts in the
-// ledger are not counted twice.
+// Returns the free capacity of each host now. The names of one machine share its capacity; our own current attempts in
+// the ledger are not counted twice.
 [[nodiscard]] std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts,
                                                       const std::vector<Claim>& claims);
 

@@ -24,7 +24,7 @@ std::string until_text(const sched::UnitStanding& unit, WallTime now) {
   if (unit.state == sched::UnitState::probation) return "on probation";
   const std::int64_t left = unit.until.ms - now.ms;
   return left > 0 ? "quarantined for at least " + format_duration(std::chrono::seconds{(left + 999) / 1000})
-                  : std::string("quarantined until it is clean");
+                  : std::string("quarantined until its checks pass");
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   request.wait = request.gpus ? k_health_start_wait : k_health_start_wait_no_gpus;
   const auto reply = ask_health(link, clock, request);
   if (!reply || !reply->report) return std::nullopt;
-  // A new one was not made in time.
+  // The host did not finish a new report in time.
   if (reply->host_time - reply->report->taken_at > k_health_start_age_no_gpus) return std::nullopt;
   sched::HostStanding nothing_new;  // what happened is the controller's to judge; here counts what is
   nothing_new.boot_id = reply->report->boot_id;
@@ -57,8 +57,8 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   };
   for (const sched::Sign& sign : look.signs)
     if (sign.lasting && sign.weight >= sched::Weight::bad && concerns(sign.unit))
-      return Unfit{"it is not healthy: " + sanitize(sign.text), false};
-  // A tool that hangs now would hang under the job too.
+      return Unfit{"the host is not healthy: " + sanitize(sign.text), false};
+  // A tool that hangs now would also hang under the job.
   for (const sched::Sign& sign : look.signs)
     if (sign.code == k_driver_hung && concerns(sign.unit)) return Unfit{sanitize(sign.text), false};
   for (const auto& [unit, who] : look.busy)
@@ -124,7 +124,7 @@ void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing
   }
   for (Engine& engine : facts.inventory.edit().engines)
     if (engine.problem.empty() && standing.noted.contains(" " + engine_sign(engine.kind)))
-      engine.problem = "it worked, and did not when the host was last looked at";
+      engine.problem = "it worked before, but not at the last check";
   for (const auto& [unit, who] : standing.busy) {
     if (std::find(facts.busy_gpus.begin(), facts.busy_gpus.end(), unit) == facts.busy_gpus.end())
       facts.busy_gpus.push_back(unit);
@@ -152,7 +152,7 @@ Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::
                      std::to_string(static_cast<int>(report->cpus)) + " CPUs";
   if (report->busy_cpus) {
     const double others = std::max(0.0, *report->busy_cpus - report->leased_cpus);
-    text += ", at least " + std::to_string(static_cast<int>(others + 0.5)) + " of them busy by others";
+    text += ", at least " + std::to_string(static_cast<int>(others + 0.5)) + " of them used by others";
   }
   lines.emplace_back("health", text);
   if (!report->log_gap.empty()) lines.emplace_back("kernel log", "not readable: " + report->log_gap);
@@ -167,7 +167,7 @@ Result<SeenHealth> see_health(AgentNetwork& net, const registry::Provider& provi
   request.gpus = request.packages = true;
   TRY_ASSIGN(wire::HealthReply reply, ask_health(*bulk.link, clock, request));
   const WallTime now = clock.wall();
-  if (!reply.report) return make_error(Code::timed_out, "the host made no health report in time");
+  if (!reply.report) return make_error(Code::timed_out, "the host did not deliver a health report in time");
   return SeenHealth{std::move(*reply.report), reply.wall_ms - now.ms};
 }
 
@@ -177,7 +177,7 @@ Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork&
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));
   HealthContext context;
   context.now = clock.wall();
-  // Our clock against one host's proves nothing against either: what hosts together have shown stands while it is so.
+  // Our clock against one host's proves nothing against either: a conclusion from several hosts stands in that case.
   const auto host = before.units.find("");
   if (host != before.units.end() && host->second.code == k_clock_sign) context.clock_offset_ms = seen.clock_offset_ms;
   sched::Judgement verdict = sched::judge_checked(before, look_of(seen.report, provider.inventory, before, context));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meaning of the lines of a health report.
+// Interprets the lines of a health report.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -9,7 +9,7 @@
 namespace gridctl::control {
 namespace {
 using sched::Weight;
-// Kinds of lines in the kernel's log, as probe/health_log tells them.
+// Kinds of lines in the kernel's log, as reported by probe/health_log.
 constexpr std::string_view k_xid = "xid";  // its number decides
 enum class Worse : std::uint8_t { never, fatal, often, on_a_gpu };  // the line says so; k_resets_bad; the device is one
 struct EventMeaning {
@@ -21,16 +21,16 @@ struct EventMeaning {
 };
 constexpr EventMeaning k_events[] = {
     {"sxid", false, Weight::note, Worse::fatal, "NVSwitch error"},
-    {"gpu_lost", true, Weight::grave, Worse::never, "the driver gave the GPU up"},
+    {"gpu_lost", true, Weight::grave, Worse::never, "the driver gave up the GPU"},
     {"ras", true, Weight::bad, Worse::never, "uncorrectable error in the GPU"},
     {"gpu_reset", true, Weight::note, Worse::often, "the GPU hung and was reset"},
     {"gpu_hang", true, Weight::note, Worse::often, "the GPU hung and was reset"},
-    {"gpu_fault", true, Weight::note, Worse::never, "a program touched memory that is not its own"},
+    {"gpu_fault", true, Weight::note, Worse::never, "a program accessed memory outside its own"},
     {"machine_check", false, Weight::bad, Worse::never, "hardware error"},
     {"memory_error", false, Weight::bad, Worse::never, "hardware error"},
     {"pcie_fatal", true, Weight::note, Worse::on_a_gpu, "error on the bus"},
     {"fs_error", false, Weight::bad, Worse::never, "file system error"},
-    {"hung_task", false, Weight::note, Worse::never, "a program hangs in the kernel"},
+    {"hung_task", false, Weight::note, Worse::never, "a program is stuck in the kernel"},
     {"oom", false, Weight::note, Worse::never, "out of memory"},
 };
 constexpr EventMeaning k_other_event{"", false, Weight::note, Worse::never, "disk error"};
@@ -50,7 +50,7 @@ constexpr std::int64_t k_clock_step_ms = 60'000;
 constexpr std::uint64_t k_memory_nobodys = 1ull << 30;  // bytes beyond what an idle driver keeps
 constexpr int k_resets_bad = 3;                         // a GPU that its driver resets so often is no program's fault
 
-// "00000000:01:00.0" and "0000:01:00.0" are one.
+// "00000000:01:00.0" and "0000:01:00.0" are the same address.
 std::string_view short_pci(std::string_view pci) { return pci.size() > 12 ? pci.substr(pci.size() - 12) : pci; }
 
 class Reader {
@@ -76,7 +76,8 @@ class Reader {
   }
 
  private:
-  // Names of the inventory's GPUs that this is, or its parts; the given name when the inventory knows none.
+  // Returns the names of the inventory's GPUs or parts that this uuid stands for; the given name if the inventory has
+  // none.
   [[nodiscard]] std::vector<std::string> units_of(std::string_view uuid, std::string_view pci) const {
     std::vector<std::string> units;
     for (const Gpu& gpu : inventory_.gpus) {
@@ -130,7 +131,7 @@ class Reader {
       nvidia_told = nvidia_told || gpu.uuid.starts_with("GPU-");
       read_gpu(gpu, units, nameless);
     }
-    // One that its vendor's tool no longer lists, while it lists others.
+    // Finds a GPU that its vendor's tool no longer lists, although it lists others.
     for (const Gpu& gpu : inventory_.gpus)
       if (nvidia_told && gpu.vendor == Vendor::nvidia && !told.contains(gpu.uuid)) {
         look_.looked_at.insert(gpu.uuid);
@@ -147,15 +148,15 @@ class Reader {
     if (is_one_of(gpu.recovery, {"reset", "reboot"}))
       lasting(units, Weight::grave, "gpu_needs_" + gpu.recovery, "the driver asks for a " + gpu.recovery);
     if (is_one_of(gpu.recovery, {"drain"}))
-      lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take it out of use");
+      lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take the GPU out of service");
     if (gpu.remap_failed.value_or(false))
-      lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU wants a mechanic");
+      lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU needs repair");
     if (gpu.remap_pending.value_or(false))
-      lasting(units, Weight::note, "remap_pending", "bad memory is replaced at the next reset");
+      lasting(units, Weight::note, "remap_pending", "bad memory will be replaced at the next reset");
     for (const std::string& reason : gpu.throttle)
       if (reason.starts_with("hw_"))
         lasting(units, Weight::note, "throttled",
-                "clocks are held down: " + reason +
+                "clocks are limited: " + reason +
                     (gpu.temperature_c ? " at " + std::to_string(*gpu.temperature_c) + " C" : ""));
     read_errors(gpu, units);
     if (!gpu.partitioned) read_use(gpu, units);
@@ -169,14 +170,14 @@ class Reader {
       const bool same_boot = before_.boot_id == report_.boot_id && known != before_.uncorrected.end();
       const std::uint64_t former = same_boot ? known->second : 0;
       if (*gpu.ecc_uncorrected <= former) continue;
-      // Errors from before our first look may be weeks old, and the driver says so if it wants a reset.
+      // Errors from before our first look may be weeks old; the driver reports if it needs a reset.
       happened({unit}, same_boot ? Weight::bad : Weight::note, "ecc_uncorrected", 0,
                std::to_string(*gpu.ecc_uncorrected - former) + " uncorrectable memory errors" +
                    (same_boot ? "" : " since the driver was loaded"));
     }
   }
 
-  // Somebody on a GPU that no lease covers. What jobs of ours have left is a fault; a stranger only makes it busy.
+  // Reads who uses a GPU without a lease. Leftovers of our jobs are a fault; another user only makes the GPU busy.
   void read_use(const GpuHealth& gpu, const std::vector<std::string>& units) {
     if (!gpu.processes) return;
     std::uint64_t explained = 0;
@@ -187,18 +188,18 @@ class Reader {
       const std::string who = (process.name.empty() ? "a process" : process.name) + " (pid " +
                               std::to_string(process.pid) + ", " + format_size(process.memory_bytes) + ")";
       if (process.owner == wire::ProcessOwner::leftover)
-        lasting(units, Weight::bad, "leftover_process", "a job's process is still there: " + who);
+        lasting(units, Weight::bad, "leftover_process", "a job's process is still running: " + who);
       else if (process.owner == wire::ProcessOwner::foreign && !process.draws)
-        for (const std::string& unit : units) look_.busy[unit] = who + " uses it without a lease";
+        for (const std::string& unit : units) look_.busy[unit] = who + " uses the GPU without a lease";
     }
     if (!gpu.memory_used || leased) return;
     const std::uint64_t allowed = k_memory_nobodys + gpu.memory_total.value_or(0) / 50;
     if (*gpu.memory_used <= explained + allowed) return;
-    const std::string text = format_size(*gpu.memory_used - explained) + " of its memory is held by nobody";
+    const std::string text = format_size(*gpu.memory_used - explained) + " of its memory is in use by no known process";
     for (const std::string& unit : units)
       if (context_.vacated.contains(unit) || before_.state_of(unit) == sched::UnitState::quarantined)
         lasting({unit}, Weight::bad, "leftover_memory", text + " after a job");
-      else if (!look_.busy.contains(unit)) look_.busy[unit] = text + " that this user can see";
+      else if (!look_.busy.contains(unit)) look_.busy[unit] = text + " visible to this user";
   }
 
   void read_event(const KernelEvent& event) {
@@ -235,7 +236,7 @@ class Reader {
     else if (disk.total_bytes > 0 && disk.free_bytes < k_disk_full)
       lasting(Weight::bad, "disk_full", "its disk is full: " + format_size(disk.free_bytes) + " free");
     else if (!disk.write_problem.empty())
-      lasting(Weight::bad, "disk_write", "nothing can be written: " + disk.write_problem);
+      lasting(Weight::bad, "disk_write", "cannot write to the disk: " + disk.write_problem);
     else if (disk.write_ms > k_write_slow_ms)
       lasting(Weight::doubt, "disk_slow", "a small file took " + std::to_string(disk.write_ms / 1000) + " s to write");
     if (disk.free_bytes >= k_disk_full && disk.free_bytes < k_disk_low)
@@ -243,7 +244,7 @@ class Reader {
     if (!disk.drive_problem.empty()) lasting(Weight::bad, "drive", disk.drive_problem);
     if (disk.file_system_errors > before_.file_system_errors)
       happened({""}, before_.boot_id.empty() ? Weight::note : Weight::bad, "fs_errors", 0,
-               "its file system has counted " + std::to_string(disk.file_system_errors) + " errors");
+               "its file system has recorded " + std::to_string(disk.file_system_errors) + " errors");
   }
 
   void read_engines() {
@@ -259,8 +260,8 @@ class Reader {
   void read_memory() {
     if (report_.memory_pressure.value_or(0) > k_pressure_high)
       lasting(Weight::doubt, "memory_pressure",
-              "programs there wait for memory " + std::to_string(static_cast<int>(*report_.memory_pressure)) +
-                  " % of the time");
+              "programs there spend " + std::to_string(static_cast<int>(*report_.memory_pressure)) +
+                  " % of the time waiting for memory");
   }
 
   void read_clock() {
@@ -299,7 +300,7 @@ std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_
   for (const auto& [name, offset] : offsets) all.push_back(offset);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
   std::nth_element(all.begin(), middle, all.end());
-  // One host against us alone proves nothing against either.
+  // A single host against us proves nothing against either.
   if (offsets.size() < 2) return std::nullopt;
   return found->second - *middle;
 }

@@ -24,7 +24,7 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   facts.until = provider.until;
   facts.figures = provider.figures;
   if (const std::string reason = probe::unfit_reason(provider.inventory); !reason.empty())
-    facts.quarantined = reason + "; when it is mended: gridctl provider check " + provider.name.value;
+    facts.quarantined = reason + "; after the repair: gridctl provider check " + provider.name.value;
   facts.reachable = !is_absent_state(provider.liveness);
   return facts;
 }

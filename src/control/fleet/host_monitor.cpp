@@ -50,7 +50,7 @@ void HostMonitor::heard(BootTime at) {
 }
 
 void HostMonitor::tick(BootTime now, bool others_answer) {
-  // A host that was not asked is not silent: between polls nothing is counted.
+  // A host that was not asked is not silent; time between polls does not count.
   const bool asked = link_ == nullptr || !asked_.empty();
   silence_.tick(now, asked && others_answer);
   if (link_ == nullptr) {
@@ -72,7 +72,7 @@ void HostMonitor::connect(BootTime now) {
     using Channel = Result<std::unique_ptr<AgentChannel>>;
     auto channel = std::make_shared<Channel>(self->net_.connect(self->provider_, deadline));
     os::Executor& run = self->run_;
-    // Moved, for the last reference must not end on this thread: the connection is watched by the loop.
+    // The callback is moved because the last reference must not end on this thread: the loop watches the connection.
     run.post([self = std::move(self), channel] { self->take_over(std::move(*channel)); });
   });
 }
@@ -82,19 +82,19 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
   tried_ = true;
   const BootTime now = clock_.boot();
   if (!session) {
-    // A host that answered at once, though not as it should (an agent killed in its greeting, sshd in a restart), is
-    // tried again at once, but not for ever. Where only a person can help, haste is of no use.
+    // A host that answered at once, but wrongly (an agent killed in its greeting, sshd restarting), is retried at once,
+    // but not for ever. When only a person can help, haste is pointless.
     const bool answered_fast = now - connect_began_ < k_fast_failure && session.error().retry != Retry::needs_user;
     quick_retries_ = answered_fast && !wants_.empty() ? quick_retries_ + 1 : 0;
     const bool at_once = quick_retries_ > 0 && quick_retries_ <= k_quick_retries_max;
-    // A host with jobs is tried about as often as it would be asked: the pause must not eat up `lost_after`.
+    // A host with jobs is retried about as often as it would be polled: the pause must not use up `lost_after`.
     const Duration longest = wants_.empty() ? k_reconnect_max : std::max(heartbeat_, k_first_pause);
     reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, longest);
     next_connect_ = now + (at_once ? k_quick_pause : reconnect_pause_);
     trouble_ = session.error().one_line();
-    // Its SSH server answers and proves by its key who it is: a login refused is no silence, else an ssh-agent that is
-    // gone would look like a dead host and start the job twice. But when our leases there have run out, what it runs has
-    // ended, and waiting on would help nobody.
+    // The host's SSH server answers and its key proves its identity: a refused login is not silence. Otherwise, a
+    // missing ssh-agent would look like a dead host and start the job twice. But once our leases there have expired,
+    // its attempts have ended, and waiting longer would help no one.
     if (session.error().code == Code::auth_refused && now - heard_agent_at_ < longest_lease()) heard(now);
     listener_.failed(session.error());
     return;
@@ -218,12 +218,12 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
     return listener_.polled(*reply);
   }
   if (asked_.empty() || asked_.front().stream != frame.stream)
-    return drop(make_error(Code::protocol_violation, "the agent answered what was not asked"));
+    return drop(make_error(Code::protocol_violation, "the agent answered a question that was not asked"));
   asked_since_ = clock_.boot();
   if (asked_.front().ping) return on_pong(frame);
   if (asked_.front().log) return on_log_frame(asked_.front(), frame);
   if (frame.kind != wire::FrameKind::reply)
-    return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
+    return drop(make_error(Code::protocol_violation, "the agent sent data instead of a reply"));
   const bool health = asked_.front().health;
   const BootTime sent = asked_.front().sent;
   asked_.pop_front();
@@ -238,8 +238,8 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   send_ping(clock_.boot());
 }
 
-// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that
-// no host can answer before it was asked.
+// The host does no work for a ping, so its time is the link's (and the loops'). The nonce is drawn now, so that no host
+// can answer before it was asked.
 void HostMonitor::send_ping(BootTime now) {
   if (link_ == nullptr || !knows_links_ || !listener_.pinged || !asked_.empty() || now < next_ping_) return;
   quick_pings_ = std::max(0, quick_pings_ - 1);

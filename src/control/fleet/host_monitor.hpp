@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host's heartbeat: keeps a connection to its agent, polls it, and says how long it has been silent. It reports; it
+// Runs one host's heartbeat: keeps a connection to its agent, polls it, and reports how long it has been silent. It
 // decides nothing. Loop thread only.
 #pragma once
 
@@ -33,14 +33,14 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::HealthReply&, Duration took)> told_health;  // may be empty
     std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
-  // The remaining limits of an attempt, by our boot clock; the host receives them as of its echoed time.
+  // Holds the remaining limits of an attempt, by our boot clock; the host receives them relative to its echoed time.
   struct AttemptLimits {
     std::optional<BootTime> run_until{};
     std::string run_limit{};
     std::optional<BootTime> time_until{};
     bool operator==(const AttemptLimits&) const = default;
   };
-  // The renewals and questions, with each job's own lease.
+  // Lists the renewals and questions, with each job's own lease.
   struct Want {
     wire::PollRequest::Want attempt;
     Duration lease{};
@@ -51,12 +51,12 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   HostMonitor(os::Executor& run, AgentNetwork& net, os::Clock& clock, registry::Provider provider, Listener listener);
 
   void set_wants(std::vector<Want> wants, Duration heartbeat);
-  // At most one at a time is under way; false when one is.
+  // Allows one request at a time; returns false if one is under way.
   bool request_log(const wire::LogRequest& request);
-  // Requests the host's health; false also when its agent knows none.
+  // Requests the host's health; also returns false if its agent does not know health.
   bool request_health(const wire::HealthRequest& request);
   void tick(BootTime now, bool others_answer);
-  // It has answered over another connection then.
+  // Notes that the host answered over another connection.
   void heard(BootTime at);
   void poll_now();  // without waiting for the next heartbeat
 
@@ -86,7 +86,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame, BootTime sent);
   void send_ping(BootTime now);
-  // Corrects the times of the reply that has just come by its own age.
+  // Corrects the times of a reply that has just arrived by its own age.
   void heard_time(wire::PollReply& reply);
   void on_pong(const wire::Frame& frame);
   void drop(const Error& error);

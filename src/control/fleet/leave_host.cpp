@@ -11,9 +11,9 @@ namespace gridctl::control {
 namespace {
 constexpr int k_looks = 16;  // at running agents, half a second apart
 
-// An agent makes its folders anew while it runs, and a daemon may call one more before it learns that the host is
-// forgotten: the folder is removed once no agent runs, and has to stay away until the next look.
-// The id is of letters, digits and '-': agents take no other.
+// A running agent recreates its folders, and a daemon may start one more agent before it learns that the host is
+// forgotten. So the folder is removed once no agent runs, and must still be absent at the next look. The id consists of
+// letters, digits and '-': agents accept no others.
 std::string script_for(const ControllerId& controller) {
   const std::string id = shell_quote(controller.value);
   return "h=${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}; c=" + id +
@@ -37,7 +37,7 @@ Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provi
   if (is_one_of(word, {"busy"})) return LeftBehind{0, true};
   std::uint64_t kib = 0;
   if (std::from_chars(word.data(), word.data() + word.size(), kib).ec != std::errc{})
-    return make_error(Code::protocol_violation, "the host did not say what is left of ~/.gridctl");
+    return make_error(Code::protocol_violation, "the host did not report what is left of ~/.gridctl");
   return LeftBehind{kib << 10, false};
 }
 

@@ -13,7 +13,7 @@ struct LeftBehind {
   std::uint64_t bytes = 0;  // what stays in the agent's folder; 0: the folder is gone
   bool busy = false;        // attempts of ours are still there: nothing was removed
 };
-// Removes what this controller has on the host, and the agent with it when no other controller uses it. Blocks.
+// Removes this controller's files from the host, and the agent too if no other controller uses it. Blocks.
 [[nodiscard]] Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provider,
                                             const ControllerId& controller, BootTime deadline);
 

@@ -23,11 +23,11 @@ Result<Inventory> probe_host(wire::Link& link, BootTime deadline, os::Clock& clo
 Error same_machine(const registry::Provider& found, const registry::Provider& known) {
   const bool same_boot = found.inventory->boot_id == known.inventory->boot_id;
   return make_error(Code::exists,
-                    "this machine is registered already, as " + known.name.value + " at " + known.address +
+                    "this machine is already registered, as " + known.name.value + " at " + known.address +
                         ": it shows the same SSH host key" + (same_boot ? " and runs the same kernel" : ""),
                     "gridctl provider show " + known.name.value +
                         "; for another name or address: gridctl provider rm " + known.name.value +
-                        " first; for a clone that was given the same key: --force");
+                        " first; for a clone with the same key: --force");
 }
 }  // namespace
 

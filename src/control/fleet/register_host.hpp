@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a host becomes a provider: prove who it is, log in, install the agent, take its inventory, judge it.
+// Turns a host into a provider: verify its identity, log in, install the agent, take its inventory, judge it.
 #pragma once
 
 #include <span>
@@ -29,13 +29,14 @@ struct Examined {
   HostName shares_machine_with;  // another provider on the same kernel, behind an SSH server of its own; may be empty
 };
 
-// Connects with the pinned key, installs the agent when it is not there, takes the inventory and judges it.
+// Connects with the pinned key, installs the agent if it is missing, takes the inventory and judges it.
 [[nodiscard]] Result<Examined> examine(AgentNetwork& net, registry::Provider provider, BootTime deadline,
                                        os::Clock& clock);
 
-// Which of the others is the machine that showed `keys` and gave `found` as its inventory. A machine is known by its
-// host key. Another key on the same kernel (machine id and boot id agree) is another SSH server on one machine:
-// allowed, its room is counted once (room.hpp). The same machine id alone says nothing: images are cloned with it.
+// Finds the registered machine that showed `keys` and has `found` as its inventory. A machine's identity is its host
+// key. A different key on the same kernel (machine id and boot id agree) is another SSH server on that machine: this is
+// allowed, and its room is counted once (room.hpp). The same machine id alone proves nothing, because images are cloned
+// with it.
 struct Twin {
   enum class Kind : std::uint8_t { none, same_key, same_kernel } kind = Kind::none;
   registry::Provider provider;
@@ -43,8 +44,7 @@ struct Twin {
 [[nodiscard]] Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> keys,
                                      const std::vector<registry::Provider>& others, const Paths& paths);
 
-// All of it, for a new host. Nothing is recorded; when the host cannot be used for want of a login, its newly pinned
-// key stays pinned.
+// Does all of this for a new host. Records nothing; if the login fails, the newly pinned key stays pinned.
 [[nodiscard]] Result<Examined> enroll(AgentNetwork& net, const EnrollRequest& request, const Paths& paths,
                                       BootTime deadline, os::Clock& clock);
 

@@ -18,7 +18,7 @@ constexpr std::int64_t k_end_slack_ms = 120'000;  // that a host may be gone bef
 constexpr std::size_t k_placed_max = 10000;  // attempts on their way
 
 void report(const Result<void>& saved) {
-  if (!saved) os::log(os::LogLevel::warn, "while keeping the book on hosts: " + saved.error().one_line());
+  if (!saved) os::log(os::LogLevel::warn, "while recording the history of hosts: " + saved.error().one_line());
 }
 
 std::vector<sched::Watched> watched_host(const std::vector<registry::HostSpan>& spans) {
@@ -64,7 +64,7 @@ ReliabilityLog::Host& ReliabilityLog::host_of(const HostName& name) {
   return host;
 }
 
-// It was drained, or its time was over.
+// Returns true if the host was drained, or its agreed time was over.
 bool ReliabilityLog::is_excused(const Host& host, WallTime at) {
   return host.drained || (host.ends && at.ms >= host.ends->ms - k_end_slack_ms);
 }
@@ -76,18 +76,18 @@ void ReliabilityLog::answered(const registry::Provider& provider, const std::str
   host.host_class = provider.host_class;
   host.drained = provider.drained;
   if (host.open && !host.boot_id.empty() && host.boot_id != boot_id) {
-    // It failed some time after its last answer.
+    // The host failed some time after its last answer.
     const bool excused = is_excused(host, host.open->ended_at);
     close(provider.name, host, host.open->ended_at, excused ? "" : "rebooted");
-    event(provider.name, "rebooted", host.drained ? "it has rebooted while it was drained"
-                                     : excused    ? "it has rebooted after its time was over"
-                                                  : "it has rebooted");
+    event(provider.name, "rebooted", host.drained ? "rebooted while it was drained"
+                                     : excused    ? "rebooted after its agreed time"
+                                                  : "rebooted");
   }
   host.ends = ends;
   host.boot_id = boot_id;
   if (!host.open) {
     if (!host.seen.empty() && host.seen.back().failed && host.save_due != BootTime{})
-      event(provider.name, "returned", "it answers again");
+      event(provider.name, "returned", "answers again");
     host.open = sched::Watched{now, now, false};
     host.save_due = clock_.boot() + k_save_first;
   }
@@ -101,11 +101,11 @@ void ReliabilityLog::lost(const registry::Provider& provider, Duration silent) {
   const WallTime last = host.open->ended_at;
   const bool excused = is_excused(host, last);
   close(provider.name, host, last, excused ? "" : "host_lost");
-  if (excused && !host.drained) return event(provider.name, "ended", "its time is over, and it does not answer any more");
+  if (excused && !host.drained) return event(provider.name, "ended", "its agreed time is over, and it no longer answers");
   event(provider.name, "lost", "given up after " + format_duration(silent) + " of silence");
 }
 
-// The observation that goes on has ended at `at`.
+// Closes the present observation at `at`.
 void ReliabilityLog::close(const HostName& name, Host& host, WallTime at, const std::string& cause) {
   sched::Watched ended = *std::exchange(host.open, std::nullopt);
   ended.ended_at = at;
@@ -123,7 +123,7 @@ void ReliabilityLog::gpus_judged(const HostName& name) {
   host.gpu_failures = failures_by_gpu(*spans);
 }
 
-// A failure that did not end the observation.
+// Records a failure that did not end the observation.
 void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
   Host& host = host_of(name);
   const WallTime now = clock_.wall();
@@ -165,7 +165,7 @@ void ReliabilityLog::on_step(const job::State& before, const job::Step& step) {
   }
 }
 
-// A job that one host has just started or finished failed on others by their fault, not by the job's.
+// A job that one host has just started or finished failed on earlier hosts because of them, not because of the job.
 void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName& good, bool finished) {
   if (state.start_failures_in_row == 0 && state.failures.empty()) return;
   const Result<std::vector<registry::AttemptRecord>> attempts = registry_.attempts(state.id);
@@ -184,7 +184,7 @@ void ReliabilityLog::blame_former_hosts(const job::State& state, const HostName&
     if (!blamed.insert(former->provider.value).second) continue;
     broke(former->provider, finished ? "job_failed" : "start_failed",
           "job " + state.id.value +
-              (finished ? " failed there, and was finished by " : " was not started there, but by ") + good.value);
+              (finished ? " failed there, and finished on " : " could not start there, but started on ") + good.value);
   }
 }
 
@@ -199,7 +199,7 @@ void ReliabilityLog::tick(BootTime now) {
     if (entry.second.open && now >= entry.second.save_due) due.push_back(&entry);
   const bool judges = now >= next_judgement_;
   if (due.empty() && !judges) return;
-  // Hundreds of hosts are written in one transaction, for each costs a synced file.
+  // One transaction writes hundreds of hosts, because each transaction costs a synced file.
   report(registry_.together([&]() -> Result<void> {
     for (auto* entry : due) {
       entry->second.save_due = now + k_save_pause;
@@ -225,8 +225,8 @@ void ReliabilityLog::judge_all() {
     std::string reason = sched::lemon_reason(host.now, host.host_class, usual);
     if (reason.empty() != host.shunned.empty())
       event({name}, reason.empty() ? "trusted" : "avoided",
-            reason.empty() ? "it fails no more often than others: jobs may go there again"
-                           : reason + "; jobs go there only when no other host will do");
+            reason.empty() ? "it fails no more often than other hosts: jobs may run there again"
+                           : reason + "; jobs run there only if no other host is suitable");
     host.shunned = std::move(reason);
   }
 }

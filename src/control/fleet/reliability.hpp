@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the book on how hosts come and go, and on what they do to jobs: observation spans in the registry, and the
-// figures and the shunning that follow from them. Loop thread only.
+// Records how hosts come and go, and what they do to jobs: observation spans in the registry, and the figures and the
+// avoidance that follow from them. Loop thread only.
 //
 // A host fails when it is given up after its silence (which counts only while others answer, so never for our own
-// network's trouble), when it comes back with another boot id, and when it breaks a job: its processes vanish, its disk
-// is full, or it cannot start what another host then starts, or fails what another host then finishes. Being drained,
-// being removed, its end at the time that was known (FleetHost::ends_at) and the end of this daemon only end the
-// watching.
+// network's trouble), when it returns with another boot id, and when it breaks a job: the job's processes vanish, its
+// disk is full, or it cannot start or finish a job that another host then starts or finishes. Draining a host, removing
+// it, its end at the known time (FleetHost::ends_at) and the end of this daemon only end the observation.
 #pragma once
 
 #include <deque>
@@ -31,23 +30,23 @@ class ReliabilityLog {
   ~ReliabilityLog() { save(); }
   void save();  // what is watched just now
 
-  // At every answer of a host.
+  // Call it at every answer of a host.
   void answered(const registry::Provider& provider, const std::string& boot_id,
                 std::optional<WallTime> ends = {});
-  // It was given up after so long a silence.
+  // The host was given up after this long a silence.
   void lost(const registry::Provider& provider, Duration silent);
-  // After every step of a job that was committed; `before` is its state until then.
+  // Call it after every committed step of a job; `before` is the state before the step.
   void on_step(const job::State& before, const job::Step& step);
-  // Failures of its GPUs may have been recorded (record_changes): they are read again.
+  // Failures of the host's GPUs may have been recorded (record_changes): reads them again.
   void gpus_judged(const HostName& name);
-  // Cheap; saves and recomputes what is due.
+  // Saves and recomputes what is due. Cheap.
   void tick(BootTime now);
-  // The provider is not in the registry any more.
+  // Forgets providers that are no longer in the registry.
   void keep_only(const std::set<std::string>& names);
 
-  // Figures for queries and why jobs stay away from it.
+  // Adds figures for queries, and why jobs avoid the host.
   void apply(sched::HostFacts& facts) const;
-  // Failures per hour of a job on this host with these GPUs.
+  // Returns the failures per hour of a job on this host with these GPUs.
   [[nodiscard]] double rate_per_hour(const HostName& name, const std::string& host_class,
                                      const std::vector<std::string>& gpus) const;
 
@@ -83,8 +82,8 @@ class ReliabilityLog {
   BootTime next_judgement_{};
 };
 
-// Returns the record of one GPU of a host from the registry, for commands that run without a daemon: it was watched as
-// long as the host was, and the host's own failures are not its.
+// Returns the record of one GPU from the registry, for commands that run without a daemon. The GPU was observed as long
+// as the host was; the host's own failures do not count for it.
 [[nodiscard]] sched::Reliability reliability_of_gpu(const std::string& uuid,
                                                     const std::vector<registry::HostSpan>& spans, WallTime now);
 

@@ -23,7 +23,7 @@ constexpr std::size_t k_changes_max = 200;      // more is another machine
 constexpr std::size_t k_shown_in_summary = 3;   // the rest is counted
 constexpr std::size_t k_value_shown_max = 120;  // bytes
 
-// Changes by itself, or is told elsewhere.
+// Attributes that change on their own, or are reported elsewhere.
 constexpr std::array k_restless{"version",
                                 "boot_id",
                                 "memory_free_bytes",
@@ -129,7 +129,7 @@ class Comparison {
     }
   }
 
-  // By the GPUs' uuids: positions change when one is gone.
+  // Returns the links by the GPUs' uuids, because positions change when a GPU is gone.
   [[nodiscard]] static std::map<std::string, std::string> links_of(const json& inventory) {
     std::map<std::string, std::string> out;
     const json& gpus = inventory.at("gpus");
@@ -192,7 +192,7 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
     return registry.add_host_event({0, found.name, now, kind, sanitize(text)});
   };
   if (!before.machine_id.empty() && before.machine_id != found.inventory->machine_id)
-    TRY(note("machine_replaced", "another machine answers under this address: its machine id was " + before.machine_id +
+    TRY(note("machine_replaced", "another machine answers at this address: its machine id was " + before.machine_id +
                                      " and is " + found.inventory->machine_id));
   else if (!before.boot_id.empty() && before.boot_id != found.inventory->boot_id)
     TRY(note("rebooted", "rebooted since the last check"));
@@ -212,7 +212,7 @@ std::vector<std::string> contradictions(const registry::Provider& provider) {
     if (!said) lines.push_back("declared GPUs '" + provider.declared_gpus + "' cannot be read");
     else if (fitting < said->count_min || fitting > said->count_max)
       lines.push_back("declared " + provider.declared_gpus + ", found " + std::to_string(fitting) +
-                      " of that kind among " + std::to_string(has.gpus.size()) + " GPUs");
+                      " of that kind among its " + std::to_string(has.gpus.size()) + " GPUs");
   }
   for (const Engine& engine : has.engines)
     if (provider.engine == engine_name(engine.kind) && !engine.problem.empty())

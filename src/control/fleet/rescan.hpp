@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An inventory taken anew: what is different, and how it becomes what is known of the host.
+// Compares a new inventory with the recorded one and stores it.
 #pragma once
 
 #include <span>
@@ -18,16 +18,17 @@ struct InventoryChange {
   bool operator==(const InventoryChange&) const = default;
 };
 
-// Returns the changes that interest a person: parts that came or went and facts that changed, not facts that change on
-// their own (clocks, free space, temperatures). Facts that an older agent did not know are no change.
+// Returns the changes that interest a person: parts that were added or removed and facts that changed, but not facts
+// that change on their own (clocks, free space, temperatures). Facts that an older agent did not report do not count as
+// changes.
 [[nodiscard]] std::vector<InventoryChange> inventory_changes(const Inventory& before, const Inventory& after);
 // "gpu GPU-1a… pcie.width: 16 -> 8; 2 more"
 [[nodiscard]] std::string summary(std::span<const InventoryChange> changes);
 // "16 -> 8", "new: …", "gone: …"
 [[nodiscard]] std::string describe(const InventoryChange& change);
 
-// Puts what was examined into the provider's row as it is now (somebody may have drained it meanwhile), and each kind
-// of difference into the host's history: "rebooted", "machine_replaced", "inventory_changed".
+// Merges the examined facts into the provider's present row (it may have been drained in the meantime), and adds each
+// kind of difference to the host's history: "rebooted", "machine_replaced", "inventory_changed".
 [[nodiscard]] Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
                                                                  const registry::Provider& found, WallTime now);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long what a host has said was on its way. What it tells by itself lies in its network buffers while the line is
-// cut, and says "ended just now" when it comes, minutes later.
+// Measures how long a host's messages were in transit. A message lies in the host's network buffers while the
+// connection is cut, and says "ended just now" when it arrives minutes later.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace gridctl::control {
 
-// The delays of one connection, by the difference of two boot clocks: the least one ever seen stands for no delay at
-// all, and may grow as clocks drift apart (0.05 %).
+// Tracks the delays of one connection by the difference of two boot clocks: the smallest difference ever seen counts as
+// no delay, and may grow as clocks drift apart (0.05 %).
 class Transit {
  public:
-  // `sent` by the host's boot clock, `got` by ours. Never more than the age of the connection, whatever the host says.
+  // `sent` is by the host's boot clock, `got` by ours. Returns at most the connection's age, whatever the host says.
   Duration took(BootTime sent, BootTime got);
 
  private:
@@ -22,7 +22,8 @@ class Transit {
   BootTime begun_{}, last_{};
 };
 
-// Everything in it is so much longer ago, and so much less is left of what it is allowed. What was hardly late stays.
+// Shifts every time in the reply back by `late`, and reduces what is left of its limits. A reply that is hardly late
+// stays unchanged.
 void make_older(wire::PollReply& reply, Duration late);
 
 }  // namespace gridctl::control

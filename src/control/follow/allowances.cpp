@@ -18,7 +18,7 @@ constexpr Duration k_jitter = std::chrono::milliseconds{200};  // of our clocks:
 
 std::string key_of(const TrackedJob& job) { return job.id().value + "/" + std::to_string(job.state().epoch.value); }
 
-// Workers of one bag on one host cost what one of them costs.
+// Workers of one bag on one host together cost what one of them costs.
 std::string payer_of(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (!job.spec().tasks || attempt == nullptr) return key_of(job);
@@ -80,7 +80,7 @@ std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
   return world_.clock.boot() + hours(static_cast<double>(left_ms) / 3.6e6);
 }
 
-// Tells who else uses up the same amount, and what of it they hold.
+// Returns who else uses up the same amount, and how much of it they hold.
 Allowances::Payers Allowances::payers(const TrackedJob& job, const Counts& counts) {
   const BootTime now = world_.clock.boot();
   const std::string mine = payer_of(job);
@@ -107,14 +107,14 @@ Allowances::Payers Allowances::payers(const TrackedJob& job, const Counts& count
   return all;
 }
 
-// Returns the share that one job may use, when all that run divide the rest. What it holds already within its share stays
-// with it, whatever others hold: that makes the sum no larger.
+// Returns the share that one job may use when all running jobs divide the rest. A job keeps what it already holds
+// within its share, whatever others hold: that does not increase the sum.
 Duration Allowances::slice_from(const Pool& pool, const Payers& payers, const TrackedJob& job) const {
   const double price = job.state().price_per_hour();
   const Duration share = slice_of(pool.left, 0, price, payers.usd_per_hour, pool.most);
   Duration slice = slice_of(pool.left, payers.held_by_others, price, payers.usd_per_hour, pool.most);
   slice = std::max(slice, std::min(share, payers.own));
-  // The others hold all of it until they are told: it begins with what is kept back.
+  // The others hold all of it until they are told otherwise: this one starts with the reserve.
   if (job.in<job::Launching>() != nullptr && slice < k_first_slice && !pool.used_up)
     slice = slice_of(pool.left + pool.reserve, payers.held_by_others, price, price, k_first_slice);
   return slice;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits that hosts receive for the jobs that they run, so that the limits hold with nobody watching. Loop thread
-// only.
+// Computes the limits that hosts receive for their jobs, so that the limits hold even if nobody is watching. Loop
+// thread only.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@
 
 namespace gridctl::control {
 
-// USD an hour of a job and its twins. The workers of a bag share the price of a host.
+// Returns the USD per hour of a job and its twins. The workers of a bag share the price of a host.
 [[nodiscard]] double price_with_twins(const JobBook& book, const TrackedJob& leader);
 
 class Allowances {
  public:
   Allowances(const World& world, JobBook& book) : world_(world), book_(book) {}
 
-  // For START: `run` counts from when its program runs. nullopt: nothing limits it.
+  // Holds the limits for START: `run` counts from the start of the job's program. nullopt: no limit.
   struct AtStart {
     std::optional<Duration> run;
     std::string run_limit;
@@ -31,12 +31,12 @@ class Allowances {
     bool waits = false;  // others hold what is left: it would end at once, and begins when they have given
   };
   [[nodiscard]] std::optional<AtStart> at_start(const TrackedJob& job);
-  // Limits of a running attempt. nullopt: its host keeps the limits that it has.
+  // Returns the limits of a running attempt. nullopt: its host keeps its present limits.
   [[nodiscard]] std::optional<HostMonitor::AttemptLimits> running(const TrackedJob& job);
-  // A host has told of the current attempt of this job, and what is left to it of running.
+  // A host has reported the remaining running time of this job's current attempt.
   void reported(const TrackedJob& job, std::optional<Duration> left);
   void forgotten(const JobId& id);
-  // Whether anything limits what this job may still use.
+  // Returns whether anything limits what this job may still use.
   [[nodiscard]] bool concern(const TrackedJob& job);
 
  private:
@@ -50,7 +50,7 @@ class Allowances {
   };
   [[nodiscard]] Left left_of(const TrackedJob& job);
   void lessen_by_months(const TrackedJob& job, Left& left);
-  // An amount that several attempts use up together, in USD.
+  // Describes an amount, in USD, that several attempts use up together.
   struct Pool {
     double left = 0;
     double reserve = 0;  // kept back of it, for saving and stopping

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Effects on hosts: launching, stopping, collecting, cleaning up. Each is repeated until the host has answered.
+// Carries out effects on hosts: launching, stopping, collecting, cleaning up. Each is repeated until the host has
+// answered.
 #include <utility>
 
 #include "control/follow/attempt_spec.hpp"
@@ -22,7 +23,7 @@ constexpr std::size_t k_judged_lines = 200;  // of which the last words are look
 void Attempts::carry_out(TrackedJob& job) {
   if (job.unsure) return;
   const JobId id = job.id();
-  // Whoever cancels a job that has ended does not want to wait for its outputs: they stay on the host.
+  // A user who cancels a job that has ended does not want to wait for its outputs: they stay on the host.
   if (Doing& mine = work(id); mine.collecting != nullptr && mine.results_failures != nullptr && !mine.cancel_before &&
                               job.state().cancel && job.state().overtaken.empty() && job.in<job::Collecting>() != nullptr) {
     *mine.results_failures = k_give_up_results;
@@ -80,7 +81,7 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
                            is_lent};
   const Doing& mine = work(job.id());
   LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, {}, effect.start};
-  // A program that has failed from this checkpoint may have missed what other ranks wrote.
+  // A program that failed from this checkpoint may have missed data that other ranks wrote.
   order.own_part = job.spec().checkpoint.local_shards && attempt.is_gang() &&
                    std::none_of(job.state().failures.begin(), job.state().failures.end(),
                                 [&](const job::Failure& one) { return one.restored == effect.restore; });
@@ -125,7 +126,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
 void Attempts::launched(const JobId& id, const std::string& name, const job::Launch& effect, LaunchResult result) {
   TrackedJob& job = *book_.find(id);
   if (!result.healed_from.empty())
-    book_.note(id, {"checkpoint_healed", "the checkpoint was damaged here; brought back " + result.healed_from,
+    book_.note(id, {"checkpoint_healed", "the checkpoint was damaged here; restored " + result.healed_from,
                     effect.epoch, effect.host});
   if (job.state().epoch != effect.epoch || job.in<job::Launching>() == nullptr) return;
   LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
@@ -140,7 +141,7 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
       return;
     case LaunchVerdict::prepared:
       if (!result.given.empty())
-        book_.note(id, {"own_shards", effect.host.value + " was given what its ranks need of the checkpoint: " + result.given,
+        book_.note(id, {"own_shards", effect.host.value + " got the parts of the checkpoint that its ranks need: " + result.given,
                         effect.epoch, effect.host});
       return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
     case LaunchVerdict::again:
@@ -163,7 +164,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Stop& effect) {
       [with = *with, grace = effect.grace] { return stop(with, grace); },
       [this, name, effect](TrackedJob& mine, const Result<void>& result) {
         if (!result) report(result.error(), "while stopping job " + mine.id().value);
-        // STOP has fenced it: asking about it can do no harm any more.
+        // STOP has fenced the attempt, so asking about it does no harm.
         work(mine.id()).fenced.insert({effect.epoch.value, effect.rank});
         try_later(mine.id(), name, k_stop_retry);  // until its end is seen
         renew_soon();
@@ -171,7 +172,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Stop& effect) {
       });
 }
 
-// A program that failed by itself is explained by what it said last.
+// The last output explains a program that failed on its own.
 Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
   const auto* collecting = job.in<job::Collecting>();
   if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return {};
@@ -182,13 +183,13 @@ Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
   if (!tail || tail->empty()) return {};
   book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
   const Result<std::string> more = world_.folders.log_tail(job.id(), attempt, rank, k_judged_lines);
-  // Masked before the line is cut: half a secret would not be known again.
+  // The text is masked before the line is cut: half a secret would not be recognised.
   const std::string judged = world_.folders.masked(job.id(), more ? *more : *tail);
   Said said{job::gist_of(*tail), job::judge_last_words(judged, collecting->end.exit_code), false};
   if (!job.state().late_directory && job::makes_directory(*tail, job.spec().checkpoint.path)) {
     said.makes_directory = true;
     said.words = {job::Advice::restart,
-                  "the program makes its checkpoint directory itself, and starts again without one",
+                  "the program creates its checkpoint directory itself, so gridctl restarts it without one",
                   job.spec().checkpoint.path + ": File exists"};
   }
   return said;
@@ -221,7 +222,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
                                                                                     Result<Gathered> result) {
         const JobId id = its.id();
         if (!result) {
-          // Tried again until the host answers or is given up: its last checkpoint may be there.
+          // This is retried until the host answers or is given up: the last checkpoint may be there.
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }
@@ -261,7 +262,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
         }
         for (const Pulled& pulled : result->checkpoints) {
           commit(its, which, effect.attempt, pulled);
-          // The job must not end without it, for then it is removed at the host.
+          // The job must not end without this checkpoint, because the host would then remove it.
           if (work(id).saved[which] < pulled.from.number) return try_later(id, name, k_launch_retry);
         }
         collected(its);
@@ -276,10 +277,10 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   if (!host->is_up()) return try_later(job.id(), name, k_settle_retry);
   if (job.unfetched.contains(end.epoch.value)) return try_later(job.id(), name, k_unfetched_retry);
   const Which which{end.epoch.value, end.rank};
-  // A part that is here already is told of all the same; a job that asks for no checkpoint gets none.
+  // A part that is already here is reported anyway; a job that asks for no checkpoint gets none.
   const bool asks_for_none = job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off;
   const std::uint64_t known = asks_for_none ? newest_part(job.id(), which) : work(job.id()).saved[which];
-  // Its next attempt may start from them on that host; who is done needs none.
+  // The next attempt may start from these on that host; a finished job needs none.
   std::optional<Epoch> keep;
   if (head_root(job)) keep = job.state().visible() == job::JobState::succeeded ? Epoch{} : end.epoch;
   in_background(
@@ -296,7 +297,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
         if (result->checkpoints.empty()) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
         if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
           book_.note(id, {"checkpoint_incomplete",
-                          "the part of a checkpoint on " + end.host.value + " is not kept: those of the other members are gone",
+                          "the part of a checkpoint on " + end.host.value + " is not kept: the parts of the other members are gone",
                           end.epoch, end.host});
           work(id).saved[which] = result->checkpoints.back().from.number;
           return try_later(id, name, Duration{});

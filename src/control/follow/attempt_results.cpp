@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs of jobs, at the end of an attempt and while it runs. Of a gang, those of its first member.
+// Fetches outputs of jobs, at the end of an attempt and while it runs. For a gang, fetches those of its first member.
 #include "control/follow/attempts.hpp"
 #include "control/follow/results.hpp"
 #include "job/last_step.hpp"
@@ -9,13 +9,13 @@ namespace gridctl::control {
 ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   const auto* collecting = job.in<job::Collecting>();
   const Result<std::optional<registry::Results>> before = world_.records.results(job.id());
-  if (!before) report(before.error(), "while reading what a job has left");
+  if (!before) report(before.error(), "while reading the results of a job");
   ResultsWanted wanted = wanted_at_end(job.spec().outputs, collecting != nullptr && collecting->end.success(),
                                        before ? *before : std::nullopt);
-  // A last step makes the files that its bag is for.
+  // A bag's last step makes the files that the bag is for.
   if (job::is_last_step(job.spec())) wanted.tree = true;
   else if (job.spec().tasks && !job.spec().tasks->finally_run.empty()) wanted.nothing = true;
-  // Without checkpoints, that folder is one like any other.
+  // Without checkpoints, that folder is an ordinary one.
   if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off && !wanted.patterns.empty() &&
       !job.spec().checkpoint.path.empty())
     wanted.patterns.push_back(job.spec().checkpoint.path);
@@ -23,7 +23,7 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   return wanted;
 }
 
-// A failure is retried at the next time that is due: nothing waits for it.
+// A failure is retried at the next due time, because nothing waits for it.
 void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status) {
   const job::OutputSync sync = job::outputs_while_running(job.spec().outputs);
   const job::Attempt* attempt = job.state().attempt();
@@ -51,8 +51,8 @@ void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, co
       },
       [this, wanted, epoch = status.epoch, name = host.provider.name](TrackedJob& its,
                                                                       const Result<GatheredResults>& gathered) {
-        // An attempt that was given up meanwhile has no say any more: its successor's outputs are newer. So are those
-        // that were fetched when its program had ended.
+        // An attempt that was given up in the meantime does not count: its successor's outputs are newer. The same
+        // holds for outputs fetched after its program had ended.
         const job::Attempt* current = its.state().attempt();
         if (current == nullptr || current->epoch != epoch || current->lead().part >= job::Part::ended) return;
         if (!gathered) return report(gathered.error(), "while fetching outputs of job " + its.id().value);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int k_master_port = 29500;  // torchrun's own default
 
-// The collective library that the job asks for, else the one that fits the GPUs of one host, as torch calls it.
+// Returns the collective library that the job asks for, or the one that suits the GPUs of one host, by torch's name.
 std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendor) {
   sched::BackendQuestion question{job::JobClass::medium, {}, sched::Reach::host, spec.workload.backend};
   if (vendor) question.vendors = {*vendor};
@@ -27,7 +27,7 @@ std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendo
   return std::string(sched::torch_name(choice ? choice->backend : job::Backend::gloo));
 }
 
-// One a line, by rank, as SkyPilot has it.
+// Lists one address per line, by rank, as SkyPilot does.
 std::string addresses(const AttemptFacts& facts) {
   std::string text;
   for (std::size_t i = 0; i < facts.hosts.size(); ++i) {
@@ -37,8 +37,8 @@ std::string addresses(const AttemptFacts& facts) {
   return text;
 }
 
-// How many times as many hosts it has at most: "1", "1.333333". What each rank does is to be multiplied by it for the
-// batch to stay what it is.
+// Returns how many times as many hosts the job has at most: "1", "1.333333". Each rank multiplies its work by it to
+// keep the batch size.
 std::string world_scale(const AttemptFacts& facts) {
   const auto members = static_cast<double>(facts.attempt.members.size());
   char text[32];
@@ -68,7 +68,7 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_RESTART_REASON"] = facts.restart_reason;
 }
 
-// SkyPilot's names for the same.
+// Adds SkyPilot's names for these variables.
 void add_skypilot(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
   env["SKYPILOT_TASK_ID"] = facts.job.id.value;
   env["SKYPILOT_JOB_RANK"] = "0";
@@ -90,8 +90,8 @@ void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& f
   for (auto& [name, value] : job::launcher_environment(facts.job.spec.launcher, place)) env[name] = value;
 }
 
-// Returns the form that runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among
-// the inputs.
+// Returns the form that runs on such GPUs: a variant, or the job itself. An image archive of the job has no target
+// among the inputs.
 job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
   const job::Variant* variant = job::variant_for(spec, vendor);
   if (variant != nullptr) return *variant;
@@ -110,13 +110,13 @@ std::optional<Vendor> vendor_of(const AttemptFacts& facts) {
 
 namespace {
 
-// As the other members reach it.
+// Returns the address at which other members reach this one.
 std::string address_of(const AttemptFacts& facts, std::size_t position) {
   const job::Member& member = facts.attempt.members.at(position);
   return member.address.empty() ? facts.hosts.at(position).host : member.address;
 }
 
-// How its tasks are run, of a worker of a bag.
+// Returns how the tasks of a bag's worker run.
 std::optional<wire::BagSpec> bag_part(const job::Spec& spec) {
   if (!spec.tasks || job::is_last_step(spec)) return std::nullopt;
   wire::BagSpec bag;

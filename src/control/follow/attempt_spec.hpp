@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a job and one of its attempts into what the agent is told. Pure.
+// Turns a job and one of its attempts into the specification for the agent. Pure.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct AttemptFacts {
   Duration snapshot_pause{};              // the host takes no two snapshots closer together
   bool lent = false;                      // the member's host is a stranger's
 };
-// The vendor of the member's GPUs; nullopt without GPUs.
+// Returns the vendor of the member's GPUs; nullopt without GPUs.
 [[nodiscard]] std::optional<Vendor> vendor_of(const AttemptFacts& facts);
 [[nodiscard]] wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports of hosts on attempts, and the meaning of their silence.
+// Handles the reports of hosts on attempts, and interprets their silence.
 #include "control/follow/attempts.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void Attempts::found(const TrackedJob& job) {
   const Result<std::vector<registry::Checkpoint>> list = world_.records.checkpoints(job.id());
   if (!list) report(list.error(), "while reading checkpoints");
   const job::Attempt* attempt = job.state().attempt();
-  // A gang's checkpoint keeps no member's own number: its newest part is fetched once more.
+  // A gang's checkpoint does not keep the members' own numbers, so its newest part is fetched again.
   if (list)
     for (const registry::Checkpoint& one : *list) {
       const bool alone = attempt != nullptr && attempt->epoch == one.epoch && !attempt->is_gang();
@@ -55,7 +55,7 @@ void Attempts::found(const TrackedJob& job) {
       saved = std::max(saved, one.host_number);
     }
   if (job::is_final(job.state().visible())) forget_secrets(job.id());
-  // A daemon before us may have sent START.
+  // An earlier daemon may have sent START.
   if (const auto* launching = job.in<job::Launching>())
     for (const job::Member& member : launching->attempt.members)
       mine.doubts[{attempt->epoch.value, member.rank}] = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};
@@ -108,7 +108,7 @@ std::uint64_t Attempts::newest_there(const TrackedJob& job) const {
   const job::Attempt* attempt = job.state().attempt();
   const auto found = work_.find(job.id().value);
   if (attempt == nullptr || found == work_.end()) return 0;
-  // The number of a gang's checkpoint is the sum of its members'.
+  // The number of a gang's checkpoint is the sum of its members' numbers.
   std::uint64_t sum = 0;
   for (const job::Member& member : attempt->members) {
     std::uint64_t newest = 0;
@@ -169,10 +169,10 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   sync_results(host, job, rank, status);
 }
 
-// The host says why it could take no checkpoint for longer than it should take, or that it can again.
+// Reports that the host could take no checkpoint for too long and why, or that it can again.
 void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which,
                                   const wire::AttemptStatus& status) {
-  // Masked before it is cut: half a secret is not recognised.
+  // The text is masked before it is cut: half a secret is not recognised.
   std::string text = status.no_checkpoint;
   if (!text.empty()) text = sanitize(world_.folders.masked(job.id(), std::move(text)).substr(0, k_reason_max));
   std::string& told = work(job.id()).no_checkpoint[which];
@@ -180,7 +180,7 @@ void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, 
   const bool well = text.empty();
   told = text;
   book_.note(job.id(), {well ? "checkpoints_again" : "no_checkpoint",
-                        well ? "checkpoints can be taken again" : std::move(text), status.epoch, host.provider.name});
+                        well ? "gridctl can take checkpoints again" : std::move(text), status.epoch, host.provider.name});
 }
 
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {
@@ -189,7 +189,7 @@ void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank,
   const Result<std::uint64_t> offset = world_.folders.log_next_offset(job.id(), attempt->number, rank);
   if (!offset) return report(offset.error(), "while reading a job's log");
   if (*offset >= status.log_bytes) return;
-  // Unless it came nearer to the end since it was last asked: a host that repeats itself is asked as others are.
+  // A host that repeats itself, without getting nearer to the end, is asked no more often than others.
   const bool moves = std::exchange(work(job.id()).log_asked[{status.epoch.value, rank}], *offset) != *offset;
   if (fleet_.request_log(host.provider.name, {status.job, status.epoch, *offset, k_log_piece}) && moves &&
       status.log_bytes - *offset > k_log_piece)
@@ -218,17 +218,17 @@ void Attempts::liveness_changed(const FleetHost& host) {
       book_.note(job->id(), {"host_" + word, text, attempt.epoch, host.provider.name});
 }
 
-// A login that is refused is no silence: jobs stay, and their owner is told what to do.
+// A refused login is not silence: jobs stay, and their owner is told what to do.
 void Attempts::login_refused(const FleetHost& host, const Error& error) {
   const std::string text = host.provider.name.value +
-                           " answers, but refuses our login; the job stays there: " + error.message +
+                           " answers, but refuses our login; the job stays on it: " + error.message +
                            (error.hint.empty() ? "" : "; " + error.hint);
   for (const auto& [id, job] : book_.placed())
     if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)
       book_.note(job->id(), {"host_login_refused", text, attempt.epoch, host.provider.name});
 }
 
-// A program's own fault on a GPU belongs into the history of the job that runs there, too.
+// Adds a program's own fault on a GPU to the history of the job that runs there too.
 void Attempts::health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) {
   if (changes.empty()) return;
   for (const auto& [id, job] : book_.placed()) {
@@ -330,7 +330,7 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
   return true;
 }
 
-// Tells once what was waited for, and what a checkpoint lacks.
+// Reports once what the merge waited for, and what a checkpoint lacks.
 void Attempts::note_left_out(const TrackedJob& job, Epoch epoch, const Pulled& pulled) {
   std::set<std::string>& told = work(job.id()).notes_told;
   std::vector<std::string> fresh;
@@ -355,7 +355,7 @@ void Attempts::renew_soon() {
   world_.run.post([this] { renew(); });
 }
 
-// Tells every monitor which attempts to renew and how often to ask.
+// Tells every monitor which attempts to renew and how often to poll.
 void Attempts::renew() {
   renewing_ = false;
   std::vector<Duration> patience;

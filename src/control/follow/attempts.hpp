@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts on hosts: carries out the effects of the state machine (each is repeated until its host has answered), turns
-// what hosts say into events, and brings checkpoints and output here. Loop thread only.
+// Follows attempts on hosts: carries out the effects of the state machine (each is repeated until its host has
+// answered), turns hosts' reports into events, and fetches checkpoints and output. Loop thread only.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@
 
 namespace gridctl::control {
 
-// The interface through which attempts ask for placement.
+// Lets attempts ask for placement.
 class Pacer {
  public:
   virtual ~Pacer() = default;
   virtual void place_after(const TrackedJob& job, Duration delay) = 0;  // asks the scheduler then
-  // How often the attempt is to save, as tuned; 0: not known yet, and tuned now.
+  // Returns how often the attempt should save, as tuned; 0: not known yet, and tuned now.
   [[nodiscard]] virtual sched::Interval interval_of(const TrackedJob& job) = 0;
-  // A new checkpoint is here, and with it a new measure of what one costs.
+  // A new checkpoint has arrived, and with it a new measurement of its cost.
   virtual void retune(const TrackedJob& job) = 0;
 };
 
@@ -38,17 +38,18 @@ class Attempts : public JobListener, public FleetListener {
   Attempts(const World& world, JobBook& book, Fleet& fleet, Pacer& pacer);
 
   void tick(BootTime now);
-  // Runs `work` on a thread, then `then` in the loop with its result; once per job and name at a time. The job is not
-  // forgotten before. False when it is under way already, or waits for its next try.
+  // Runs `work` on a thread, then `then` on the loop with its result; one at a time per job and name. The job is not
+  // forgotten before that. Returns false if it is already under way or waits for its next try.
   template <class Work, class Then>
   bool in_background(const JobId& id, const std::string& name, os::Lane lane, Work work, Then then);
   [[nodiscard]] bool is_under_way(const JobId& id, const std::string& name) const;
   void try_later(const JobId& id, const std::string& name, Duration pause);
-  // The host's number of the newest checkpoint of the current attempt that it has told of or that is here.
+  // Returns the host's number of the newest checkpoint of the current attempt that is here or was reported.
   [[nodiscard]] std::uint64_t newest_there(const TrackedJob& job) const;
-  // Sends the host its next orders (lease, pace) with the next poll.
+  // Sends the host its new orders (lease, pace) with the next poll.
   void renew_soon();
-  // Whether each of its members has been heard of since we began: until then nobody knows what it has used meanwhile.
+  // Returns whether each member has reported since the daemon started; until then, nobody knows what it has used in the
+  // meantime.
   [[nodiscard]] bool is_counted(const TrackedJob& job) const;
 
  private:
@@ -79,7 +80,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, int> pulls_failed;            // since one went well
     std::map<Which, std::uint64_t> log_asked;     // where its output was last asked for
     std::map<Which, std::string> no_checkpoint;   // why none can be taken, as was told last
-    // They belong to the collection that is under way, and to its tries to fetch outputs.
+    // Belongs to the present collection, and to its attempts to fetch outputs.
     std::shared_ptr<WorkBudget> collecting;
     std::shared_ptr<std::atomic<int>> results_failures;
     bool cancel_before = false;                   // the attempt ended by it, or after it
@@ -111,7 +112,7 @@ class Attempts : public JobListener, public FleetListener {
   void carry_out(TrackedJob& job, const job::CleanUp& effect);
   [[nodiscard]] Result<LaunchOrder> launch_order(const TrackedJob& job, const job::Launch& effect);
   void launched(const JobId& id, const std::string& name, const job::Launch& effect, LaunchResult result);
-  // nullopt: the host is not registered any more, and the job has been told.
+  // Returns nullopt if the host is no longer registered; then the job has been told.
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
   struct Said {  // last, by a program that failed
@@ -121,7 +122,7 @@ class Attempts : public JobListener, public FleetListener {
   };
   Said note_last_output(const TrackedJob& job, int rank);
 
-  // attempt_results.cpp: what jobs leave in their working directories.
+  // Implemented in attempt_results.cpp: the files that jobs leave in their working directories.
   [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
   void sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
 
@@ -142,7 +143,8 @@ class Attempts : public JobListener, public FleetListener {
   void commit_left(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then);
   void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
-  // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.
+  // Returns members without a part of their own that are known to have saved none; the others' parts need not wait for
+  // them.
   [[nodiscard]] std::set<int> members_without_files(const TrackedJob& job, const job::Attempt& attempt);
   void try_merge_later(TrackedJob& job, Epoch epoch, Duration pause);
   void merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then);

@@ -55,7 +55,7 @@ Result<std::uint64_t> bag_output_size(const os::Path& path) {
   return status ? status->size : 0;
 }
 
-// A secret may have begun in what is there already: its bytes there are masked before the rest comes.
+// A secret may have begun in the existing bytes: those are masked before the rest is appended.
 Result<void> append_bag_output(const os::Path& path, std::uint64_t offset, std::string_view bytes, const Masks& masks) {
   TRY_ASSIGN(const std::uint64_t kept, bag_output_size(path));
   if (offset > k_output_offset_max || offset + bytes.size() <= kept) return {};

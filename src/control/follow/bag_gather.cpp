@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The working directory of a bag's last step: what was submitted, and over it what the tasks have left.
+// Builds the working directory of a bag's last step: the submitted files, and over them the files that the tasks left.
 #include <algorithm>
 #include <map>
 
@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t k_missing_named = 20;
 
-// Where the output of a task lies. There may be a million of them: nothing else is kept of each.
+// Records where the output of a task is. There may be a million tasks, so nothing else is kept for each.
 struct Kept {
   bag::Worker worker;
   std::uint64_t offset = 0, file_bytes = 0;
   std::uint32_t bytes = 0, error_bytes = 0;
 };
 
-// A file of a tree, from pieces of its content.
+// Writes a file of a tree from pieces of its content.
 class Writer {
  public:
   Writer(store::ChunkStore& chunks, std::string path, std::uint32_t mode) : chunks_(chunks) {
@@ -57,7 +57,8 @@ class Writer {
   std::string pending_;
 };
 
-// Where two tasks have left a file of one name, the later task's stands there; where a folder is needed, it wins.
+// If two tasks left a file with the same name, the later task's file counts; if a folder is needed there, the folder
+// wins.
 Result<store::Tree> tree_of_files(std::map<std::string, store::Entry> files) {
   std::map<std::string, store::Entry> all;
   for (auto& [path, file] : files) {

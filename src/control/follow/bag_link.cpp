@@ -63,7 +63,7 @@ void BagLink::send(const std::string& payload, Duration patience) {
 }
 
 void BagLink::on_output_frame(const wire::Frame& frame) {
-  const auto broken = [this] { close(make_error(Code::protocol_violation, "the agent told output that was not asked for")); };
+  const auto broken = [this] { close(make_error(Code::protocol_violation, "the agent sent output that was not asked for")); };
   if (frame.kind == wire::FrameKind::reply) {
     if (const std::optional<Error> error = wire::payload_error(frame.payload))
       return std::exchange(then_output_, nullptr)(*error);
@@ -86,7 +86,7 @@ void BagLink::on_frame(const wire::Frame& frame) {
   if (frame.kind == wire::FrameKind::event) return;
   if (then_output_ && frame.stream == stream_) return on_output_frame(frame);
   if (!then_ || frame.stream != stream_ || frame.kind != wire::FrameKind::reply)
-    return close(make_error(Code::protocol_violation, "the agent answered what was not asked"));
+    return close(make_error(Code::protocol_violation, "the agent answered a question that was not asked"));
   const Then then = std::exchange(then_, nullptr);
   if (const std::optional<Error> error = wire::payload_error(frame.payload)) return then(*error);
   const Result<wire::BagReply> reply = wire::parse_bag_reply(frame.payload);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection of its own to the agent of one host, over which the workers of bags there are given orders and tell
-// results. One request at a time; the host may hold its answer back until there is news. Loop thread only.
+// Keeps a separate connection to the agent of one host, which carries orders to the workers of bags there and their
+// results back. One request at a time; the host may delay its answer until there is news. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ class BagLink : public std::enable_shared_from_this<BagLink> {
   };
   using ThenOutput = std::function<void(const Result<Output>&)>;
 
-  // `life` hears of every answer: a host that tells results is not silent.
+  // `life` is notified of every answer: a host that reports results is not silent.
   BagLink(const World& world, registry::Provider provider, std::shared_ptr<LifeSign> life)
       : world_(world), provider_(std::move(provider)), life_(std::move(life)) {}
 
-  // Opens the connection when there is none and its pause is over.
+  // Opens the connection if there is none and its pause is over.
   void tick(BootTime now);
   [[nodiscard]] bool is_ready() const { return channel_ != nullptr && !then_ && !then_output_; }
-  // REQUIRES: is_ready. `then` is called once, with an error when no answer comes in time.
+  // REQUIRES: is_ready. Calls `then` once, with an error if no answer arrives in time.
   void ask(const wire::BagRequest& request, Then then);
   void ask_output(const wire::LogRequest& request, ThenOutput then);  // the same
   void close(const Error& why);

@@ -80,7 +80,7 @@ Result<bool> BagResults::has_all_of(const TaskEnded& task) const {
 
 Result<std::string> BagResults::read(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const {
   TRY_ASSIGN(const bool here, has_all_of(task));
-  if (!here) return make_error(Code::not_found, "it is not here yet");
+  if (!here) return make_error(Code::not_found, "the file is not here yet");
   std::string text(std::min(most, task.result.output_end() - task.result.offset - from), '\0');
   if (text.empty()) return text;
   const os::Path path = bag_output_path(folder_, task.worker.number, {task.worker.epoch});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a bag's tasks, by its journal, which may be written meanwhile; their output, and the files that they
-// left.
+// Reads the results of a bag's tasks from its journal, which may be written at the same time; their output, and the
+// files that they left.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace gridctl::control {
 
-// A task that is done, or has failed for good.
+// Describes a task that is done, or has failed for good.
 struct TaskEnded {
   bag::Index index = 0;
   bag::Worker worker;
@@ -30,13 +30,13 @@ class BagResults {
   BagResults& operator=(const BagResults&) = delete;
   virtual ~BagResults() = default;
 
-  // Tells of the tasks that have ended since the last call, in the order of the journal. One that had failed may be done
-  // since.
+  // Reports the tasks that have ended since the last call, in the order of the journal. A task reported as failed may
+  // have succeeded since.
   [[nodiscard]] Result<void> read_on(const std::function<void(TaskEnded)>& take);
   [[nodiscard]] const bag::Bag& bag() const { return bag_; }
-  // Whether all is here that is kept of the task.
+  // Returns whether all kept data of the task is here.
   [[nodiscard]] Result<bool> has_all_of(const TaskEnded& task) const;
-  // Gives bytes of all that is kept of the task, which begin `from` bytes behind its offset. not_found: not all is here.
+  // Returns bytes of the task's kept data, starting `from` bytes after its offset. not_found: not all of them are here.
   [[nodiscard]] Result<std::string> read(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const;
 
  protected:
@@ -50,8 +50,8 @@ class BagResults {
   std::uint64_t at_ = 0;  // bytes of the journal that were read
 };
 
-// One file behind the output of a task, as gridctl-agent(7) has it; a host wrote it, and may lie: the path is checked to
-// stay below where it is put.
+// Describes one file after the output of a task, in the format of gridctl-agent(7). A host wrote it and may lie: the
+// path is checked to stay inside the destination.
 struct TaskFile {
   std::string path;
   std::uint32_t mode = 0;
@@ -60,7 +60,7 @@ struct TaskFile {
 [[nodiscard]] Result<void> each_file(const BagResults& results, const TaskEnded& task,
                                      const std::function<Result<void>(const TaskFile&)>& visit);
 
-// The file in which the last step of a bag finds what its tasks printed, in the order of the tasks.
+// Name of the file in which the last step of a bag finds the tasks' output, in the order of the tasks.
 inline constexpr const char* k_tasks_printed = "tasks.out";
 // See JobFolders::bag_gather.
 [[nodiscard]] Result<GatheredTasks> gather_tasks(const Paths& paths, const JobId& job, const job::Spec& spec,

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* k_journal_work = "bag-journal";
 constexpr std::size_t k_order_items_most = 512, k_order_bytes_most = 128 * 1024;
 constexpr std::size_t k_ask_bytes_most = 512 * 1024;  // of items in one request, which is less than a frame
-// Tasks that others hold may be done already, and not be told yet: they are not taken from them sooner.
+// Tasks that others hold may already be done but not reported, so they are not stolen before this time.
 constexpr Duration k_idle_before_steal = std::chrono::milliseconds{700};
 constexpr Duration k_write_pause = std::chrono::seconds{2};
 }  // namespace
@@ -27,9 +27,9 @@ Result<std::shared_ptr<BagRun>> BagRun::open(const World& world, const TrackedJo
     (void)bag::scan(journal, [&](const bag::Record& record) { good += bag::encode(record); });
     TRY(world.folders.bag_replace(leader.id(), good));
     const bag::Progress now = run->bag_.progress();
-    run->repaired_ = std::to_string(scan.bad_bytes) + " bytes of the bag's journal are damaged and left out; " +
+    run->repaired_ = std::to_string(scan.bad_bytes) + " bytes of the bag's journal are damaged and were skipped; " +
                      std::to_string(now.done) + " of " + std::to_string(now.tasks) +
-                     " tasks are known to be done, the others are run again unless their hosts still have the results";
+                     " tasks are known to be done; the others run again unless their hosts still have the results";
   }
   TRY(run->add_tasks(leader));
   return run;
@@ -92,13 +92,13 @@ void BagRun::close_forgotten(const JobBook& book) {
   for (const bag::Worker& worker : forgotten) add(bag::Closed{worker, {}});
 }
 
-// Records of it were lost here, or results there: what its host says is taken.
+// Some of its records or results were lost here, so the host's report is trusted.
 void BagRun::resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
   add(bag::Rebased{worker, told.orders_seen, told.results_from});
   seat.orders = told.orders_seen;
 }
 
-// The number of held results that may count.
+// Returns the number of held results that may count.
 std::size_t BagRun::with_output(const Seat& seat) const {
   const std::vector<wire::TaskResult>& results = seat.held->results;
   if (world_.clock.boot() - seat.held_since > output_patience_) return results.size();
@@ -124,11 +124,11 @@ void BagRun::count(const bag::Worker& worker, Seat& seat) {
 bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
   if (told.error) return seat.ended.has_value();
   const bag::Holder* holder = bag_.find(worker);
-  // A host may know more than the journal only of what an earlier daemon has told it. One that claims so later lies, and
-  // could otherwise name any task as done: it is given nothing more, and its tasks go elsewhere.
+  // A host may know more than the journal only if an earlier daemon told it. A host that claims so later lies, and
+  // could name any task as done: it gets nothing more, and its tasks go to other workers.
   if (seat.seen && (told.orders_seen > holder->next_order() || told.results_from > holder->results)) {
     if (holder->open) {
-      report(make_error(Code::protocol_violation, seat.host.value + " tells of orders that nobody gave it"), "while asking for results of tasks");
+      report(make_error(Code::protocol_violation, seat.host.value + " reports orders that it never received"), "while asking for results of tasks");
       add(bag::Closed{worker, {}});
     }
     return seat.ended.has_value();
@@ -152,7 +152,7 @@ bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& to
   return told.over && seat.results >= told.results_end;
 }
 
-// Orders with items are cut, so that each fits into a request.
+// Cuts orders with items so that each fits into a request.
 bag::Ordered BagRun::cut(bag::Ordered order) const {
   if (item_ends_.empty() || order.kind != wire::OrderKind::grant) return order;
   std::vector<bag::Range> pieces;

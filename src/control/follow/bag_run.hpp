@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One bag that is being worked off: its journal, and what its workers are told and tell. Nothing is said to a host that
-// is not durable here, and nothing of a host's is forgotten there before it is. Loop thread only.
+// Runs one bag: its journal, and the exchange with its workers. A host is told only what is durable here, and a host
+// forgets only what is durable here. Loop thread only.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@
 
 namespace gridctl::control {
 
-// A result waits so long for what its task has printed: a host that is lost takes that with it. The answer of a stream
-// is all that there is of it.
+// A result waits this long for the output of its task, which would be lost with the host. For a stream, the answer is
+// the only output.
 inline constexpr Duration k_print_patience = std::chrono::seconds{5}, k_stream_patience = std::chrono::minutes{2};
 
 class BagRun : public std::enable_shared_from_this<BagRun> {
@@ -37,7 +37,7 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
     bool died = false;                           // by itself, and not by its host's fault or our order
   };
 
-  // Reads the journal. What is damaged is left out of it, and `repaired` says so.
+  // Reads the journal. Skips damaged records, and reports them in `repaired`.
   [[nodiscard]] static Result<std::shared_ptr<BagRun>> open(const World& world, const TrackedJob& leader);
 
   [[nodiscard]] const JobId& id() const { return id_; }  // of the leader
@@ -45,22 +45,22 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   [[nodiscard]] const std::string& repaired() const { return repaired_; }
   [[nodiscard]] std::map<bag::Worker, Seat>& seats() { return seats_; }
   void add(const bag::Record& record);
-  // Adds the tasks that the job has and the journal lacks. Their items are there before the job names them.
+  // Adds the tasks that the job has and the journal lacks. Their items are written before the job names them.
   [[nodiscard]] Result<void> add_tasks(const TrackedJob& leader);
   void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt, std::uint64_t level);
-  // Closes the workers of which no job knows any more: a daemon before us has seen their end, and did not come to write it
-  // down.
+  // Closes workers that no job knows any more: an earlier daemon saw their end but did not record it.
   void close_forgotten(const JobBook& book);
-  // Whether the seat may be given up: all that its host has is here.
+  // Returns whether the seat may be given up: all data of its host is here.
   [[nodiscard]] bool take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
-  // Takes those results into account whose output is here.
+  // Counts the results whose output is here.
   void count(const bag::Worker& worker, Seat& seat);
   void give(const bag::Worker& worker);  // what it needs now
   [[nodiscard]] Duration busy_for(const bag::Worker& worker) const;  // with what it holds
   [[nodiscard]] wire::BagAsk ask(const bag::Worker& worker, const Seat& seat) const;
 
   [[nodiscard]] bool is_saved() const { return unsaved_.empty() && !saving_; }
-  // Writes what is new; `then` when it is durable. Nothing when there is nothing, or while it is being written.
+  // Writes new records, and calls `then` when they are durable. Does nothing if there are none, or while a write is
+  // under way.
   void save(Attempts& attempts, const std::function<void()>& then);
 
  private:

@@ -49,7 +49,7 @@ const BudgetNow* used_up_for(const std::vector<BudgetNow>& budgets, const std::s
 
 std::string used_up_text(const BudgetNow& of) {
   char text[160];
-  std::snprintf(text, sizeof text, "%.2f USD, is used up: %.2f USD spent, the rest is for saving and stopping",
+  std::snprintf(text, sizeof text, "%.2f USD, is used up: %.2f USD spent, the rest is reserved for saving and stopping",
                 of.budget.usd_month, of.spending.usd);
   return "the budget " + (of.budget.owner.empty() ? "" : "of " + of.budget.owner + " ") + "for " + of.month.name +
          ", " + text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets of calendar months (UTC), for all jobs or those of one owner.
+// Computes budgets of calendar months (UTC), for all jobs or for those of one owner.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct BudgetNow {
 };
 [[nodiscard]] BudgetNow judge_budget(const registry::Budget& budget, const registry::Spending& spending, WallTime now);
 [[nodiscard]] Result<std::vector<BudgetNow>> budgets_now(registry::JobRecords& registry, WallTime now);
-// The one that forbids jobs of this owner to cost any more; nullptr when none does.
+// Returns the budget that stops jobs of this owner from costing more; nullptr if none does.
 [[nodiscard]] const BudgetNow* used_up_for(const std::vector<BudgetNow>& budgets, const std::string& owner);
 // "the budget of ada for 2026-11, 200.00 USD, is used up: 199.80 USD spent, …"
 [[nodiscard]] std::string used_up_text(const BudgetNow& budget);

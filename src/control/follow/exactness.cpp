@@ -40,7 +40,7 @@ Result<std::optional<ExactnessFound>> find_exactness(JobFolders& folders, const 
   for (std::size_t i = attempts.size(); i-- > 1;) {
     if (attempts[i].resumed_from.value == 0) continue;
     ExactnessFound found{attempts[i].number, attempts[i].resumed_from, {}};
-    // Metrics are meant for programs to read; what was printed is looked at only where they tell nothing.
+    // Metrics are meant for programs to read; printed output is used only if they show nothing.
     TRY_ASSIGN(found.verdict, judge(folders, job, attempts, i, k_metrics_rank));
     if (found.verdict.verdict == job::Exactness::cannot_tell) {
       TRY_ASSIGN(found.verdict, judge(folders, job, attempts, i, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the newest restored attempt of a job is the run that it would have been, from what its attempts have printed
-// or told in $GRIDCTL_METRICS. Reads files: for threads of an os::Executor, and commands.
+// Judges whether the newest restored attempt of a job continued exactly, from the output or $GRIDCTL_METRICS of its
+// attempts. Reads files: for threads of an os::Executor, and commands.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct ExactnessFound {
   CheckpointSeq from;
   job::ExactnessVerdict verdict;
 };
-// nullopt: none of the attempts (ascending) was restored. unsupported where outputs cannot be read.
+// Returns nullopt if none of the attempts (ascending) was restored. unsupported if outputs cannot be read.
 [[nodiscard]] Result<std::optional<ExactnessFound>> find_exactness(JobFolders& folders, const JobId& job,
                                                                    const std::vector<registry::AttemptRecord>& attempts);
 

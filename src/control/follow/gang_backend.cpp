@@ -33,7 +33,7 @@ std::vector<Vendor> vendors_of(const job::Attempt& attempt, const std::vector<re
 
 sched::BackendChoice gang_backend(const job::Spec& spec, const job::Attempt& attempt,
                                   const std::vector<registry::Provider>& hosts) {
-  // Whatever its class is to others, the members of a gang talk to each other.
+  // The members of a gang communicate with each other, whatever the job's class.
   const sched::BackendQuestion question{job::JobClass::medium, vendors_of(attempt, hosts), reach_between(spec, hosts),
                                         spec.workload.backend};
   const Result<sched::BackendChoice> choice = sched::choose_backend(question);
@@ -48,7 +48,7 @@ std::map<std::string, std::string> gang_variables(const job::Spec& spec, const j
   rendezvous.reach = reach_between(spec, hosts);
   for (const registry::Provider& host : hosts) rendezvous.members.push_back(&*host.inventory);
   std::map<std::string, std::string> variables = sched::backend_environment(rendezvous, rank);
-  // The agent knows by which interface the others have reached it; from here that could only be guessed.
+  // The agent knows the interface at which others reached it; from here, it could only be guessed.
   for (const char* known : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include",
                             "OMPI_MCA_oob_tcp_if_include"})
     variables.erase(known);
@@ -59,7 +59,7 @@ std::vector<std::string> explain_backend(const job::Spec& spec, const job::Attem
                                          const std::vector<registry::Provider>& hosts) {
   if (!attempt.is_gang()) return {};
   const sched::BackendChoice choice = gang_backend(spec, attempt, hosts);
-  std::vector<std::string> lines{"members talk by " + std::string(job::backend_name(choice.backend)) + ": " + choice.why};
+  std::vector<std::string> lines{"members communicate through " + std::string(job::backend_name(choice.backend)) + ": " + choice.why};
   for (std::size_t i = 0; i < attempt.members.size(); ++i) {
     std::string line;
     for (const auto& [name, value] : gang_variables(spec, attempt, hosts, i))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which library the members of a gang talk, and the variables by which it finds its way. Pure.
+// Chooses the library through which the members of a gang communicate, and its variables. Pure.
 #pragma once
 
 #include <map>
@@ -13,16 +13,17 @@
 
 namespace gridctl::control {
 
-// The library that the job asks for, else the one that fits the GPUs and the way between its members. `hosts`: of all
-// members, by rank.
+// Returns the library that the job asks for, or the one that suits the GPUs and the network between its members.
+// `hosts`: those of all members, by rank.
 [[nodiscard]] sched::BackendChoice gang_backend(const job::Spec& spec, const job::Attempt& attempt,
                                                 const std::vector<registry::Provider>& hosts);
-// Returns the variables that the member with this rank gets by its inventory (sched::backend_environment); empty for an
-// attempt on one host.
+// Returns the variables that the member with this rank gets from its inventory (sched::backend_environment); empty for
+// an attempt on one host.
 [[nodiscard]] std::map<std::string, std::string> gang_variables(const job::Spec& spec, const job::Attempt& attempt,
                                                                 const std::vector<registry::Provider>& hosts,
                                                                 std::size_t rank);
-// "gloo (CPUs alone); ada: GLOO_SOCKET_IFNAME=eth0", a line each, without what the job sets itself.
+// Returns lines such as "gloo (CPUs alone)" and "ada: GLOO_SOCKET_IFNAME=eth0", without variables that the job sets
+// itself.
 [[nodiscard]] std::vector<std::string> explain_backend(const job::Spec& spec, const job::Attempt& attempt,
                                                        const std::vector<registry::Provider>& hosts);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of several hosts: each member's part is fetched by itself; when every part of one step is here, they are
-// committed as one.
+// Handles checkpoints of several hosts: each member's part is fetched separately; when every part of one step is here,
+// they are committed as one checkpoint.
 #include <algorithm>
 #include <limits>
 
@@ -33,7 +33,7 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
   while (kept.size() > k_parts_kept) kept.pop_front();
 }
 
-// nullopt: of an epoch that is over, never one alone.
+// Returns nullopt if the epoch is over: a part is never kept alone.
 std::optional<CheckpointPart> Attempts::part_of(const TrackedJob& job, Which which, const Pulled& pulled) {
   const job::Attempt* attempt = job.state().attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->member(which.second);
@@ -65,9 +65,9 @@ std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);
 }
 
-// Its host has told since the others saved that it has nothing, and nothing more comes, or long enough after their first
-// save: parts that others save often are not kept for so long. A host that is silent may hold a part. What is a whole
-// state as its layout says needs but little patience.
+// A member counts as without files if its host reported, after the others saved, that it has none and will have none;
+// or if enough time has passed since their first save. Parts that are saved often are not kept that long. A silent host
+// may hold a part. A save that its layout calls complete needs little patience.
 std::set<int> Attempts::members_without_files(const TrackedJob& job, const job::Attempt& attempt) {
   Doing& mine = work(job.id());
   bool known = true;
@@ -100,7 +100,7 @@ void Attempts::try_merge_later(TrackedJob& job, Epoch epoch, Duration pause) {
   });
 }
 
-// Calls `then` when the parts that are here have been looked at; `safe` is false when what they make may be kept yet.
+// Calls `then` after looking at the parts that are here; `safe` is false if their checkpoint may still be kept later.
 void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then) {
   if (!then) then = [](TrackedJob&, bool) {};
   const job::Attempt* attempt = job.state().attempt();
@@ -119,7 +119,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool
     waits = waits || !without.contains(member.rank);
   }
   if (waits) {
-    // Nobody knows yet whether that member saves nothing, or is only slower.
+    // It is not known yet whether that member saves nothing, or is only slower.
     try_merge_later(job, attempt->epoch, k_merge_retry);
     return then(job, true);
   }
@@ -136,18 +136,18 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool
       });
 }
 
-// False when the same parts may be kept at another try.
+// Returns false if the same parts may be kept at another try.
 bool Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged) {
   const JobId id = job.id();
   Doing& mine = work(id);
   if (!merged) {
-    report(merged.error(), "while putting together a checkpoint of job " + id.value);
+    report(merged.error(), "while merging a checkpoint of job " + id.value);
     const std::string text = merged.error().one_line();
     if (std::exchange(mine.missing_told, text) != text) book_.note(id, {"checkpoint_fetch_failed", text, epoch, {}});
     return !is_worth_retrying(merged.error().code, mine.merges_failed[epoch.value]++ < k_collect_tries);
   }
   if (!merged->missing.empty()) {
-    // Parts of one save come one after the other: only what stays so is worth a line.
+    // The parts of one save arrive one after another: only a lasting gap is worth a line.
     const BootTime now = world_.clock.boot();
     if (!mine.missing_since) mine.missing_since = now;
     const Duration missing_for = now - *mine.missing_since;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before a gang starts, its members prove that they reach each other on the ports of their epoch, and at what rate.
+// Makes a gang's members prove, before it starts, that they reach each other on the ports of their epoch, and at what
+// rate.
 #include <algorithm>
 #include <cstdio>
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t k_proof_bytes = 4 << 20;  // each way, between neighbours: enough to tell 1 from 10 Gbit/s
 constexpr std::size_t k_token_bytes = 32;
-// A host says "busy" when the ports are in use, and while it measures another link: other ports at once, then later.
+// A host says "busy" when the ports are in use and while it measures another link: other ports are tried at once, then
+// again later.
 constexpr int k_ports_tries = 12, k_ports_tries_at_once = 3;
 constexpr Duration k_ports_pause = std::chrono::seconds{3};
 
@@ -42,7 +44,7 @@ sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::
   return one;
 }
 
-// On a thread of its own.
+// Runs on its own thread.
 Proven prove(const World& world, const std::vector<HostReach>& members, std::uint16_t port) {
   Proven proven;
   proven.addresses.resize(members.size());
@@ -72,7 +74,7 @@ std::string slowest_in_words(const std::vector<sched::ReachOutcome>& outcomes) {
   if (slowest == nullptr) return "the members reach each other";
   char rate[64];
   std::snprintf(rate, sizeof rate, "%.2f Gbit/s", *slowest->there / 1e9);
-  return "the members reach each other; slowest is " + slowest->from + " to " + slowest->to + " with " + rate;
+  return "the members reach each other; the slowest link is " + slowest->from + " to " + slowest->to + " with " + rate;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the members of a gang left when its attempt ended becomes one checkpoint, beside the last complete one.
+// Turns everything that a gang's members left at the attempt's end into one checkpoint, beside the last complete one.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t k_left_number = 1ull << 40;  // after all others of its epoch, and one for each
 }
 
-// Fetches once more what a daemon before this one has collected from members, before the last of them counts as
-// collected. False when nothing is missing.
+// Fetches again what an earlier daemon collected from members, before the last of them counts as collected. Returns
+// false if nothing is missing.
 bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
   const job::Attempt& attempt = *job.state().attempt();
   const std::string name = job::effect_name(job::Effect{effect});
@@ -30,7 +30,7 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
     const std::optional<HostReach> reach = fleet_.reach(member.host);
     if (!reach || host->liveness == job::Liveness::lost || mine.collect_tries[which]++ >= k_collect_tries) {
       mine.gathered.insert(which);
-      book_.note(job.id(), {"checkpoint_fetch_failed", "what " + member.host.value + " has of the last checkpoint cannot be fetched once more",
+      book_.note(job.id(), {"checkpoint_fetch_failed", "cannot fetch the last checkpoint's part on " + member.host.value + " again",
                             attempt.epoch, member.host});
       continue;
     }
@@ -44,7 +44,7 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
         },
         [this, name, which](TrackedJob& its, const Result<Gathered>& result) {
           if (!result) {
-            report(result.error(), "while collecting once more");
+            report(result.error(), "while collecting again");
             return try_later(its.id(), name, k_launch_retry);
           }
           for (const Pulled& pulled : result->checkpoints) keep_part(its, which, pulled);
@@ -54,7 +54,8 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
   return false;
 }
 
-// Calls `then` when it is kept, or when there is nothing to keep yet; `safe` is false when it may be kept at another try.
+// Calls `then` when the checkpoint is kept, or if there is nothing to keep yet; `safe` is false if it may be kept at
+// another try.
 void Attempts::commit_left(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr) return then(job, true);
@@ -80,7 +81,7 @@ void Attempts::commit_left(TrackedJob& job, std::function<void(TrackedJob&, bool
     all.from.notes.insert(all.from.notes.end(), left->second.pulled.from.notes.begin(), left->second.pulled.from.notes.end());
   }
   if (!any) return then(job, true);
-  // One such part tells that the others are to be taken as they are, too; that of rank 0 need not be one.
+  // One such part means that the others are taken as they are too; the part of rank 0 need not be one.
   members.front().front().as_left = true;
   all.from.as_left = all.from.provisional = true;
   all.from.how = "left";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description of the other members that each host of an attempt receives. Pure.
+// Builds the description of the other members that each host of an attempt receives. Pure.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ struct GangFacts {
   Digest token;                      // drawn for this epoch
 };
 
-// Returns the description for the host at this position; nullopt for a job that is one process on one host. `run`: the
-// command of the variant that runs there.
+// Returns the description for the host at this position; nullopt for a job that is a single process on one host. `run`:
+// the command of the variant that runs there.
 [[nodiscard]] std::optional<wire::Gang> gang_of(const job::Spec& spec, const std::string& run, const GangFacts& facts,
                                                 std::size_t position);
 

@@ -27,7 +27,7 @@ job::EndKind end_kind_of(wire::EndReason reason) {
   return job::EndKind::vanished;
 }
 
-// Nothing when it did not tell.
+// Returns nothing if the host did not report it.
 Duration ago(std::int64_t ms) { return std::chrono::milliseconds{std::max<std::int64_t>(ms, 0)}; }
 
 }  // namespace
@@ -43,7 +43,7 @@ Reading read_status(const job::State& state, const HostName& host, bool fenced, 
   const auto* launching = std::get_if<job::Launching>(&state.phase);
   switch (status.phase) {
     case wire::AttemptPhase::absent:
-      // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
+      // Before START is answered, "not here" is no news: the launch itself gets the host's answer.
       if (fenced || member->part >= job::Part::promised)
         out.events.push_back(job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail, rank}});
       break;

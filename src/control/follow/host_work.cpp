@@ -33,7 +33,7 @@ LaunchResult unfit_result(const Unfit& unfit) {
 
 BootTime soon(os::Clock& clock) { return clock.boot() + k_work_answer; }
 
-// One question typed: what the conversations of launch_protocol.hpp want to know, and what they hear.
+// Sends one typed question of the conversations in launch_protocol.hpp, and returns the answer.
 Result<Answer> put(wire::Link& link, os::Clock& clock, std::uint32_t stream, const Request& question) {
   const std::string payload = std::visit([](const auto& request) { return wire::encode(request); }, question);
   TRY_ASSIGN(const std::string text, ask(link, stream, payload, soon(clock)));
@@ -70,7 +70,7 @@ HostReach with_snapshots_of(const JobId& job, HostReach host) {
   return host;
 }
 
-// `part`: what the host is given in place of the whole checkpoint.
+// `part`: sent to the host instead of the complete checkpoint.
 Result<void> push_checkpoint(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec,
                              const std::optional<OwnPart>& part) {
   if (!spec.restore) return {};
@@ -81,7 +81,7 @@ Result<void> push_checkpoint(const MemberWork& work, const BulkLink& link, const
   return {};
 }
 
-// Damaged checkpoints are sent as a whole: only that path heals them.
+// Damaged checkpoints are sent complete: only that path heals them.
 std::optional<OwnPart> part_for(const MemberWork& work, const LaunchOrder& order) {
   const std::optional<wire::Gang>& gang = order.spec.gang;
   if (!order.own_part || !order.spec.restore || !gang) return std::nullopt;
@@ -94,8 +94,8 @@ bool is_damage(const Result<void>& pushed) {
   return !pushed && (pushed.error().code == Code::checkpoint_damaged || pushed.error().code == Code::not_found);
 }
 
-// With what is damaged here healed, if it can be. After an error a connection is in no known state: `link` is another
-// one then.
+// Pushes everything, and heals what is damaged here if possible. After an error, a connection's state is unknown:
+// `link` is then another one.
 Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
                         const std::optional<OwnPart>& part, LaunchResult& told) {
   Result<void> pushed = push_inputs(work, link, order.spec);
@@ -114,7 +114,8 @@ Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrde
   return pushed;
 }
 
-// START tells what is left as of now: the time was drawn from the host a moment ago, the files may have taken hours.
+// START carries the limits as of now: the time was drawn from the host a moment ago, but sending the files may have
+// taken hours.
 Request limited(Request question, const LaunchOrder& order, BootTime now) {
   if (auto* start = std::get_if<wire::StartRequest>(&question); start != nullptr && order.allowance) {
     start->allowance = wire::Allowance{order.allowance->run, order.allowance->run_limit, {}};
@@ -124,7 +125,7 @@ Request limited(Request question, const LaunchOrder& order, BootTime now) {
   return question;
 }
 
-// Sends the files that the host lacks, then asks it to prepare; or finds that the attempt cannot be started there.
+// Sends the files that the host lacks, then asks it to prepare; or finds that the attempt cannot start there.
 LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
                               const std::optional<OwnPart>& part, LaunchTalk& talk, LaunchResult& told) {
   if (order.doubt.kind == LaunchDoubt::Kind::refused) return talk.first();
@@ -149,10 +150,11 @@ LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
   LaunchTalk::Next next = begin_launch(work, *link, order, part, talk, told);
   for (std::uint32_t stream = 2; std::holds_alternative<Request>(next); ++stream) {
     const Request& question = std::get<Request>(next);
-    // Sending files takes long. Who was given up meanwhile must not start it: its successor may run. But an earlier
-    // START may be there, and whoever withdrew this one may not know yet what was committed: the host is asked.
+    // Sending files takes long. An attempt that was given up in the meantime must not start: its successor may run. But
+    // an earlier START may have arrived, and the side that withdrew this one may not know yet what was committed, so
+    // the host is asked.
     if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
-      next = talk.give_up(not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
+      next = talk.give_up(not_started(make_error(Code::cancelled, "the start is no longer wanted"), false));
     else next = talk.next(put(*link->link, work.world.clock, stream, limited(question, order, work.world.clock.boot())));
   }
   LaunchResult result = std::get<LaunchResult>(next);
@@ -205,7 +207,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
     if (is_worth_retrying(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
-  // The rest of what it told in $GRIDCTL_METRICS, if some has been fetched before: who tells none is not asked.
+  // Fetches the rest of $GRIDCTL_METRICS if some was fetched before; a program that writes none is not asked.
   const OutputOf metrics{work.job, work.epoch, work.attempt, k_metrics_rank};
   if (const auto told = work.world.folders.log_next_offset(work.job, work.attempt, k_metrics_rank);
       work.rank == 0 && told && *told > 0)
@@ -229,7 +231,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
     out.results = std::move(*gathered);
     return out;
   }
-  // One that takes for ever is tried again only so often; a host that is silent is given up elsewhere.
+  // A fetch that takes for ever is retried only this often; a silent host is given up elsewhere.
   const bool enough = results.failures != nullptr && gathered.error().code != Code::host_unreachable &&
                       ++*results.failures >= k_results_tries;
   if (!enough && is_worth_retrying(gathered.error().code, patient)) return gathered.error();
@@ -258,12 +260,12 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
       next = talk.fetched();
     } else if (std::holds_alternative<CleanUpTalk::Pause>(next)) {
       if (work.world.clock.boot() > patience)
-        return make_error(Code::timed_out, "the attempt on " + end.host.value + " does not end");
+        return make_error(Code::timed_out, "the attempt on " + end.host.value + " does not end in time");
       work.world.run.pause(k_stop_look);
       next = talk.repeat();
     } else {
       const Request& question = std::get<Request>(next);
-      // An agent that does not know this removes them with the rest.
+      // An agent that does not know this field removes the snapshots with the rest.
       if (keep && std::holds_alternative<wire::CleanRequest>(question))
         (void)ask(*bulk.link, stream++, wire::encode(wire::KeepRequest{work.job, *keep}), soon(work.world.clock));
       next = talk.next(put(*bulk.link, work.world.clock, stream, question));

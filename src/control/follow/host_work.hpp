@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's blocking work with one host, each over a connection of its own: for threads of an os::Executor. None
-// of it touches the registry; results are values that the loop turns into events.
+// Does the controller's blocking work with one host, each piece over its own connection: for threads of an
+// os::Executor. It never touches the registry; results are values that the loop turns into events.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace gridctl::control {
 
-// One member of an attempt, where it is to be reached.
+// Describes one member of an attempt and where to reach it.
 struct MemberWork {
   World world;
   HostReach host;
@@ -43,19 +43,19 @@ struct LaunchOrder {
 
 [[nodiscard]] Result<void> stop(const MemberWork& work, Duration grace);
 
-// Has the checkpoint lie ready on the host as files, in place of what the job had ready there, and before it what the job
-// wants of other trees (its inputs); what the host lacks is sent. Returns the checkpoint's bytes.
+// Makes the checkpoint ready on the host as files, replacing the job's earlier standby; first sends the other trees
+// that the job needs (its inputs). Sends only what the host lacks. Returns the checkpoint's size in bytes.
 [[nodiscard]] Result<std::uint64_t> make_standby(const World& world, const HostReach& host, const JobId& job,
                                                  const Digest& root, const std::vector<Digest>& others = {});
 [[nodiscard]] Result<void> drop_standby(const World& world, const HostReach& host, const JobId& job);
 
-// Whether what failed so is tried again before the end of an output or a last checkpoint is given up. Its host has let us
-// in before; only our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
+// Returns whether such a failure is retried before the end of an output or a last checkpoint is given up. The host has
+// let us in before; only our own disk can be full; and a disk error, theirs or ours, may have been the only one.
 [[nodiscard]] bool is_worth_retrying(Code code, bool patient);
 
-// After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end. What may pass is an
-// error, to be tried again (a broken link, a full disk of ours, and with `patient` an I/O error); what will not is
-// told.
+// Gathers, after an attempt's end, its newest checkpoint beyond number `known` and the rest of its output. A failure
+// that may pass is an error, to be retried (a broken link, our full disk and, with `patient`, an I/O error); one that
+// will not pass is reported.
 struct Gathered {
   bool results_left = false;        // on the host: they could not be fetched
   std::vector<Pulled> checkpoints;  // in the order in which they are to be committed
@@ -64,9 +64,9 @@ struct Gathered {
 };
 [[nodiscard]] Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head,
                                        bool patient, const ResultsWanted& results);
-// Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
-// number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
-// `keep`: the host keeps the newest snapshots of that epoch for the job's next attempts; with epoch 0, none any more.
+// Makes sure that the host runs and stores nothing of (job, epoch). For a stale attempt, first fetches the newest
+// checkpoint beyond number `known` and removes nothing: call it again after the commit. `keep`: the host keeps the
+// newest snapshots of that epoch for the job's next attempts; with epoch 0, it keeps none.
 [[nodiscard]] Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,
                                         const std::optional<Digest>& head, std::optional<Epoch> keep = {});
 

@@ -32,13 +32,13 @@ store::ScanOptions into(store::ChunkStore& store) {
   return options;
 }
 
-// A tree of one file under a given name.
+// Makes a tree with one file under a given name.
 Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, const std::string& name) {
   TRY_ASSIGN(store::Entry entry, store::scan_file(path, name, into(store)));
   return store::make_tree({std::move(entry)});
 }
 
-// The name by which the host knows that a tree of one file is a mount of that file: gridctl-agent(7).
+// Returns the name that tells the host that a tree with one file is a mount of that file: gridctl-agent(7).
 std::string name_in(const job::Mount& mount) {
   const bool into_folder = mount.target.ends_with('/');
   return os::Path(into_folder ? mount.source : mount.target).filename().string();
@@ -54,7 +54,7 @@ Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bo
 
 namespace {
 
-// Git keeps these although .gitignore names them: their author expects them to be sent.
+// Returns files that git tracks although .gitignore names them: their author expects them to be sent.
 std::vector<std::string> tracked_and_ignored(const os::Path& directory) {
   if (!os::exists(directory / ".git")) return {};
   const auto listed = os::run({"git", "-C", directory.native(), "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i",
@@ -62,7 +62,7 @@ std::vector<std::string> tracked_and_ignored(const os::Path& directory) {
   std::vector<std::string> notes;
   if (!listed || !listed->status.success()) return notes;
   for (const std::string& path : split(listed->out, '\0'))
-    if (!path.empty() && notes.size() < k_ignored_told) notes.push_back(path + ": .gitignore names it, though git keeps it");
+    if (!path.empty() && notes.size() < k_ignored_told) notes.push_back(path + ": .gitignore names this file, although git tracks it");
   return notes;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a job (working directory, mounts, image archive), stored as trees when it is submitted.
+// Stores a job's inputs (working directory, mounts, image archive) as trees when it is submitted.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct ImportedInputs {
   std::vector<std::string> notes;  // files left out and why
   std::vector<std::string> keys;   // paths in the working directory that are sent and look like keys or passwords
 };
-// ".env", "id_ed25519", "server.pem", "credentials.json": by their names, not by what they hold.
+// Matches ".env", "id_ed25519", "server.pem", "credentials.json": by name, not by content.
 [[nodiscard]] bool is_like_a_key(std::string_view path);
 // Reads everything into the store and seals it. Errors name the path that could not be read.
 [[nodiscard]] Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store);
 
-// The files that import_inputs would read, by names and sizes alone: nothing is opened.
+// Lists the files that import_inputs would read, by names and sizes alone: nothing is opened.
 struct InputListing {
   struct File {
     std::string path;  // in the directory; foreign text

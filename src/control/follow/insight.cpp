@@ -13,7 +13,7 @@ constexpr std::uint32_t k_insight_stream = 2;
 constexpr Duration k_insight_wait = std::chrono::seconds{40};  // the host itself gives up after 20
 constexpr int k_frames_max = 64;
 
-// Data frames up to the end record.
+// Receives data frames up to the end record.
 Result<std::string> receive_text(wire::Link& link, std::size_t bytes_max, BootTime deadline) {
   std::string text;
   for (int frames = 0; frames < k_frames_max; ++frames) {
@@ -26,7 +26,7 @@ Result<std::string> receive_text(wire::Link& link, std::size_t bytes_max, BootTi
     if (frame.kind != wire::FrameKind::data || text.size() + frame.payload.size() > bytes_max) break;
     text += frame.payload;
   }
-  return make_error(Code::protocol_violation, "the agent sent something else than where its processes stand");
+  return make_error(Code::protocol_violation, "the agent sent something other than the stacks of the processes");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks into an attempt that runs, each over a connection of its own: for threads of an os::Executor.
+// Looks into a running attempt, each time over its own connection: for threads of an os::Executor.
 #pragma once
 
 #include <string>
@@ -9,10 +9,9 @@
 
 namespace gridctl::control {
 
-// Where the attempt's processes stand on that host: foreign text of at most wire::k_stacks_bytes_max.
+// Returns the stacks of the attempt's processes on that host: foreign text of at most wire::k_stacks_bytes_max.
 [[nodiscard]] Result<std::string> stacks_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch);
-// The steps that its ranks have told last.
-// Brings here what rank 0 has told in $GRIDCTL_METRICS since it was asked last, up to 64 MiB in all.
+// Returns the steps that its ranks reported last. Fetches rank 0's new lines of $GRIDCTL_METRICS, up to 64 MiB in all.
 [[nodiscard]] Result<void> fetch_metrics(const World& world, const HostReach& host, const JobId& job, Epoch epoch,
                                          AttemptNumber attempt);
 [[nodiscard]] Result<wire::StepsReply> steps_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch);

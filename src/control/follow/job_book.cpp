@@ -10,7 +10,7 @@ namespace gridctl::control {
 
 namespace {
 
-// A damaged or missing record stays so, and must hold nobody else up.
+// A damaged or missing record stays so, and must not delay the rest.
 bool is_worth_retrying(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
 
 }  // namespace
@@ -42,7 +42,7 @@ void JobBook::each_placed(const std::function<void(TrackedJob&)>& visit) {
 }
 
 namespace {
-// Masks the words of a host or a job in the event.
+// Masks the words of a host or a job in an event.
 template <class Mask>
 void mask_words(job::Event& event, const Mask& mask) {
   if (auto* ended = std::get_if<job::AttemptEnded>(&event)) mask(ended->end.detail);
@@ -63,8 +63,8 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
   TrackedJob* job = find(id);
   if (job == nullptr) return;
   if (!step) {
-    // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
-    // commit may have failed, and what we know of the job may be over.
+    // If nothing was committed, a poll or the effect's next try will report the fact again. But the failure may have
+    // come at the end of a commit, and our copy of the job may be outdated.
     report(step.error(), "while recording an event of job " + id.value);
     job->unsure = may_be_unsure_ = true;
     wants_refresh_ = true;
@@ -72,13 +72,14 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
   }
   const job::State before = job->state();
   tell([&](JobListener& one) { one.stepped(before, *step); });
-  // Somebody has resumed it since it ended, perhaps with another file: it must not be placed by the file that we know.
+  // A user has resumed the job since it ended, perhaps with another file: it must not be placed with the file that we
+  // know.
   if (std::holds_alternative<job::Done>(before.phase) && !std::holds_alternative<job::Done>(step->state.phase))
     return refresh_one(id);
   if (!step->state.needs_controller() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
 }
 
-// Takes over a state that the registry has committed, by whomever, and starts what it calls for.
+// Adopts a state that the registry has committed, whoever committed it, and starts what it calls for.
 void JobBook::adopt(TrackedJob& job, const job::State& state) {
   const job::State before = std::exchange(job.row.machine, state);
   job.unsure = false;

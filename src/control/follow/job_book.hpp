@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unfinished jobs of the state directory as the registry has them, and the only way to change one: an event is
-// committed first, then adopted here, then told to everybody who listens. Loop thread only.
+// Holds the unfinished jobs of the state directory as the registry has them, and the only way to change one: an event
+// is committed first, then adopted here, then passed to every listener. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct TrackedJob {
   registry::Job row;         // `row.machine` is its state
   sched::Coupling coupling;  // of a job on several hosts: how tightly, by its file
   bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
-  // Since when its current attempt is paused in place, as its host told.
+  // Since when the current attempt is paused in place, as its host reported.
   std::optional<WallTime> paused{};
   int replicas_wanted = 0;  // of a service whose number of replicas changes; 0: nobody has said yet
   bool awake = false;       // of a service that sleeps when nobody asks: its gateway wants replicas
@@ -35,7 +35,7 @@ struct TrackedJob {
   [[nodiscard]] const Phase* in() const {
     return std::get_if<Phase>(&row.machine.phase);
   }
-  // It waits for a place, or its end is not yet known: it may still cost something.
+  // Returns true if the job waits for a place, or its end is not known yet: it may still cost something.
   [[nodiscard]] bool goes_on() const {
     return in<job::Done>() == nullptr && !state().cancel && state().overtaken.empty();
   }
@@ -44,11 +44,11 @@ struct TrackedJob {
 class JobListener {
  public:
   virtual ~JobListener() = default;
-  // It was not followed until now. `changed` follows.
+  // The job was not followed until now. `changed` follows.
   virtual void found(const TrackedJob&) {}
-  // After the commit. Listeners hear of it in the order in which they were added.
+  // Called after the commit. Listeners are called in the order in which they were added.
   virtual void changed(const TrackedJob&, const job::State& /*before*/) {}
-  // After every step of ours, also one that changed no more than the history.
+  // Called after every step of ours, even one that changed only the history.
   virtual void stepped(const job::State& /*before*/, const job::Step&) {}
   virtual void became_unsure(const TrackedJob&) {}
   virtual void forgotten(const JobId&) {}
@@ -61,42 +61,42 @@ class JobBook {
   JobBook& operator=(const JobBook&) = delete;
 
   void listen(JobListener& listener) { listeners_.push_back(&listener); }
-  // Called last for each job that changed, or whose effects may not have been carried out: what is pending is due.
+  // Called last for each job that changed, or whose effects may not have been carried out: pending work is due.
   void on_due(std::function<void(TrackedJob&)> due) { due_ = std::move(due); }
 
   [[nodiscard]] TrackedJob* find(const JobId& id);
   [[nodiscard]] const TrackedJob* find(const JobId& id) const;
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
-  // For looking only: no event may be applied inside.
+  // For reading only: no event may be applied inside.
   [[nodiscard]] const std::map<std::string, std::unique_ptr<TrackedJob>>& all() const { return jobs_; }
-  // The jobs of all() that have an attempt: few, where thousands wait. Work that is done every second looks at these.
+  // Returns the jobs of all() that have an attempt: few, even if thousands wait. Work done every second uses these.
   [[nodiscard]] const std::map<std::string, TrackedJob*>& placed() const { return placed_; }
   // Safe while events are applied.
   void each(const std::function<void(TrackedJob&)>& visit);
   // Visits the jobs that are placed when their turn comes. Safe while events are applied.
   void each_placed(const std::function<void(TrackedJob&)>& visit);
 
-  // Commits the event and adopts what came of it. An error is logged: the job is unsure then, and read anew soon.
+  // Commits the event and adopts the result. Logs an error: the job is then uncertain, and is read again soon.
   void apply(const JobId& id, job::Event what);
-  // Adopts an event that the registry has applied in a transaction with something else.
+  // Adopts an event that the registry applied in a transaction with something else.
   void take(const JobId& id, const Result<job::Step>& step);
   void adopt(TrackedJob& job, const job::State& state);
-  // A line of its history without an event.
+  // Adds a line to the job's history without an event.
   void note(const JobId& id, job::Record record);
 
-  // When somebody else has written: reads the jobs that changed. `soon`: at the next tick.
+  // Reads the jobs that changed after another process has written. `soon`: at the next tick.
   void refresh();
-  // Now and then: what is pending of any job, and could not be recorded when it was due.
+  // Called from time to time: carries out pending work of any job that could not be recorded when it was due.
   void remind();
   void refresh_soon() { wants_refresh_ = true; }
-  // False while some job may hold a host that nobody here knows of: it could not be read yet, or its last event may
-  // have been committed or not.
+  // Returns false while a job may hold a host unknown to us: it could not be read yet, or its last event may or may not
+  // have been committed.
   [[nodiscard]] bool is_certain() const;
   [[nodiscard]] bool wants_refresh() const { return wants_refresh_; }
 
-  // Nothing to follow, nothing under way.
+  // Returns true if there is nothing to follow and nothing under way.
   [[nodiscard]] bool is_idle() const;
-  // Asks the registry anew. True also when it cannot say.
+  // Asks the registry again. Also returns true if the registry cannot say.
   [[nodiscard]] bool has_work();
 
  private:

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* k_masked_mark = "masked";  // beside the logs of a job that has secrets
 }
 
-// Read anew when files were added: a job that is resumed may have got other values.
+// Masks are read again when files were added: a resumed job may have other values.
 Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   const os::MutexLock lock(mutex_);
   const auto found = known_.find(job);
@@ -36,7 +36,7 @@ Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
 std::string JobFiles::masked(const JobId& job, std::string text) {
   const Result<std::shared_ptr<const Masks>> masks = masks_of(job);
   if (!masks)
-    return text.empty() ? text : "(left out, for the job's secrets cannot be read: " + masks.error().one_line() + ")";
+    return text.empty() ? text : "(omitted because the job's secrets cannot be read: " + masks.error().one_line() + ")";
   (*masks)->mask_cut(text);
   return text;
 }
@@ -65,7 +65,7 @@ Result<void> JobFiles::log_append(const JobId& job, AttemptNumber attempt, int r
   TRY_ASSIGN(const std::shared_ptr<const Masks> masks, masks_of(job));
   if (masks->empty()) {
     if (!os::exists(mark)) return control::log_append(log, offset, bytes);
-    return log_leave_out(log, offset, bytes.size(), "they came when the job's secrets were no longer known here");
+    return log_leave_out(log, offset, bytes.size(), "they arrived when the job's secrets were no longer known here");
   }
   if (!os::exists(mark)) {
     TRY(os::make_directories(mark.parent_path()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's output and secrets in a state directory.
+// Manages a job's output and secrets in a state directory.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<GatheredTasks> bag_gather(const JobId& job, const job::Spec& spec,
                                                  const std::optional<Digest>& below) override;
   [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
-  // Without the secrets of any job, for texts that belong to none: the daemon's log.
+  // Masks the secrets of every job, for texts that belong to none: the daemon's log.
   [[nodiscard]] std::string masked_of_all(std::string text);
   [[nodiscard]] Result<std::map<std::string, std::string>> secrets(const JobId& job,
                                                                    const std::vector<std::string>& names) override;
@@ -41,7 +41,7 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:
-  // Empty for a job without secrets, and for one whose secrets were removed before this process began.
+  // Returns empty for a job without secrets, and for one whose secrets were removed before this process started.
   [[nodiscard]] Result<std::shared_ptr<const Masks>> masks_of(const JobId& job);
 
   struct Known {
@@ -53,7 +53,7 @@ class JobFiles : public JobFolders {
   os::Mutex mutex_;
   Masks of_all_ GRIDCTL_GUARDED_BY(mutex_);  // of every value that was read
   bool knows_all_ GRIDCTL_GUARDED_BY(mutex_) = false;
-  // Masks of jobs with secrets; they stay when the job has ended.
+  // Masks of jobs with secrets; they stay after the job has ended.
   std::map<JobId, Known> known_ GRIDCTL_GUARDED_BY(mutex_);
 };
 

@@ -33,7 +33,7 @@ Result<sched::JobKnowledge> knowledge_of(registry::JobRecords& registry, const r
   if (progress.total) known.task.work = std::max(k_work_min, *progress.total - progress.saved);
   if (spec.deadline) known.time_left = seconds_between(now, job::moment_of(*spec.deadline, job.submitted_at));
   known.failures_max = job.machine.failures_max;
-  // Hosts keep what they were sent, for a while.
+  // Hosts keep received files for a while.
   for (const registry::AttemptRecord& attempt : attempts)
     if (attempt.started_at) known.bytes_there[attempt.provider] = known.task.input_bytes;
   return known;

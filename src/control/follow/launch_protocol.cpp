@@ -25,11 +25,11 @@ Result<wire::AttemptStatus> look_answer(const Answer& answer, const JobId& job, 
   if (const auto* reply = std::get_if<wire::PollReply>(&answer))
     for (const wire::AttemptStatus& status : reply->attempts)
       if (status.job == job && status.epoch == epoch) return status;
-  return make_error(Code::protocol_violation, "the agent's poll reply leaves out the attempt that was asked for");
+  return make_error(Code::protocol_violation, "the agent's poll reply omits the requested attempt");
 }
 
 wire::StopRequest stop_request(const JobId& job, Epoch epoch, Duration grace) {
-  // The grace is part of the name: a second request with less patience is another operation.
+  // The grace is part of the name: a second request with a shorter grace is another operation.
   return {operation(job, epoch, "stop-" + std::to_string(grace.count() / 1'000'000)), job, epoch, grace};
 }
 
@@ -110,7 +110,8 @@ LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
   switch (asked_) {
     case Asked::prepare: {
       if (!answer && is_uncertain(answer.error().code)) {
-        // Nothing can start from this: the host learns of the epoch only. Who talks nonsense is not asked again.
+        // No start can result from this: the host learns only the epoch. A host that answers nonsense is not asked
+        // again.
         if (!is_in_doubt()) return not_started(answer.error(), answer.error().code == Code::protocol_violation);
         return of_kind(LaunchResult::Kind::unknown, answer.error().one_line());
       }
@@ -118,7 +119,7 @@ LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
       const auto* prepared = std::get_if<wire::PrepareReply>(&*answer);
       if (prepared == nullptr)
         return give_up(
-            not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is none"), true));
+            not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is not valid"), true));
       start_.echo = prepared->host_time;
       start_.boot_id = prepared->boot_id;
       if (!start_now_) return of_kind(LaunchResult::Kind::prepared);
@@ -151,8 +152,8 @@ LaunchTalk::Next LaunchTalk::looked(const Result<Answer>& answer) {
   return refusal_;
 }
 
-// "busy" and "refused" are said behind a fence, other errors also before one could be written (a full disk); and the
-// very attempt may be there already, because an earlier START of ours got through and only its answer was lost.
+// "busy" and "refused" come from behind a fence; other errors may also come before a fence could be written (a full
+// disk). The very attempt may already be there, because an earlier START got through and only its answer was lost.
 LaunchTalk::Next LaunchTalk::refused(const Error& error) {
   refusal_ = not_started(error, error.code != Code::busy && error.code != Code::refused);
   refusal_.busy = error.code == Code::busy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two conversations in which the order of requests, and what an answer or its absence means, decides whether a job
-// can run twice. Pure: host_work.cpp holds them over a connection, the simulator over a simulated one.
+// Implements the two conversations in which the order of requests, and the meaning of an answer or its absence, decide
+// whether a job can run twice. Pure: host_work.cpp runs them over a connection, the simulator over a simulated one.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ using Request =
 struct Ack {};  // an answer without content
 using Answer = std::variant<Ack, wire::PrepareReply, wire::StartReply, wire::PollReply>;
 
-// The link broke or fell silent: the request may have been carried out.
+// Returns true if the link broke or fell silent: the request may have been carried out.
 [[nodiscard]] bool is_uncertain(Code code);
-// An operation's name; the same for every repetition of it.
+// Returns an operation's name, which is the same for every repetition.
 [[nodiscard]] OpId operation(const JobId& job, Epoch epoch, const std::string& what);
-// The question for one attempt that renews nothing, and its answer.
+// Returns the question about one attempt, which renews nothing.
 [[nodiscard]] wire::PollRequest look_request(const JobId& job, Epoch epoch);
 [[nodiscard]] Result<wire::AttemptStatus> look_answer(const Answer& answer, const JobId& job, Epoch epoch);
 [[nodiscard]] wire::StopRequest stop_request(const JobId& job, Epoch epoch, Duration grace);
@@ -53,7 +53,7 @@ struct LaunchResult {
 
 [[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& result);
 
-// Whether earlier tries to start an epoch may still have an effect.
+// Says whether earlier tries to start an epoch may still have an effect.
 struct LaunchDoubt {
   enum class Kind : std::uint8_t {
     none,     // nothing was ever sent
@@ -64,14 +64,14 @@ struct LaunchDoubt {
   std::string why;   // of the refusal
   bool disk_full = false;
 };
-// The consequence of a try.
+// Result of a try.
 enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
-// A host that answers, but cannot even promise (its disk is full), is given up `lost_after` the last START: in wait
-// mode no lease of that START can be left then. A silent one is Silence's to judge.
+// A host that answers but cannot promise (its disk is full) is given up `lost_after` the last START: in wait mode, no
+// lease of that START can be left by then. Silence judges a silent host.
 [[nodiscard]] LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now);
 
-// PREPARE, START, and after a refusal a look whether an earlier START of ours was the reason; the look makes the host
-// promise that the epoch never runs there.
+// Sends PREPARE and START, and after a refusal looks whether an earlier START of ours was the reason; the look makes
+// the host promise that the epoch never runs there.
 class LaunchTalk {
  public:
   LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets, LaunchDoubt doubt = {},
@@ -79,9 +79,9 @@ class LaunchTalk {
   using Next = std::variant<Request, LaunchResult>;
   [[nodiscard]] Request first();
   [[nodiscard]] Next next(const Result<Answer>& answer);
-  // Instead of first(): there is no connection.
+  // Called instead of first() if there is no connection.
   [[nodiscard]] LaunchResult unreached(const Error& error) const;
-  // Instead of first(): it cannot be started from here.
+  // Called instead of first() if the attempt cannot be started from here.
   [[nodiscard]] Next give_up(LaunchResult why);
 
  private:
@@ -100,7 +100,7 @@ class LaunchTalk {
   LaunchResult refusal_;
 };
 
-// Look until the attempt is over, with one STOP if it is not; fetch what a stale one saved; clean.
+// Looks until the attempt is over, with one STOP if it is not; fetches what a stale attempt saved; cleans.
 class CleanUpTalk {
  public:
   CleanUpTalk(JobId job, job::PendingCleanup end);

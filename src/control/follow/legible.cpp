@@ -21,7 +21,7 @@ int digit_of(char c, int base) {
   return value < base ? value : -1;
 }
 
-// Between `least` and `most` digits.
+// Reads between `least` and `most` digits.
 Decoded digits_of(std::string_view text, std::size_t least, std::size_t most, int base) {
   Decoded out;
   while (out.size < std::min(most, text.size()) && digit_of(text[out.size], base) >= 0)
@@ -55,7 +55,7 @@ Decoded entity_at(std::string_view text) {
   return ends ? moved_on(before, found, 1) : Decoded{};
 }
 
-// Colours of terminals, and the lines that tables and tracebacks are framed with (U+2500 to U+257F).
+// Returns the size of terminal colours, and of the lines that frame tables and tracebacks (U+2500 to U+257F).
 std::size_t decoration_size(std::string_view text) {
   if (text.size() >= 3 && text[0] == '\xE2' && (text[1] == '\x94' || text[1] == '\x95')) return 3;
   if (!text.starts_with("\x1b[")) return 0;
@@ -73,7 +73,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
             static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-// Reads on at `at`, where `text` has at least one byte more.
+// Reads on from `at`; `text` has at least one more byte there.
 void read_one(std::string_view text, std::size_t& at, Legible& into) {
   const std::size_t from = at;
   const char c = text[at];
@@ -103,7 +103,7 @@ void read_one(std::string_view text, std::size_t& at, Legible& into) {
   into.spans.resize(into.characters.size(), {static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(at)});
 }
 
-// The bytes of "[rank 12] " or "[node 0] " at the beginning of a line.
+// Returns the length of "[rank 12] " or "[node 0] " at the start of a line.
 std::size_t label_size(std::string_view line) {
   if (!line.starts_with("[rank ") && !line.starts_with("[node ")) return 0;
   const std::size_t end = line.find_first_not_of("0123456789", 6);

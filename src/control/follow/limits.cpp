@@ -26,7 +26,7 @@ Result<registry::Spent> SpendMeter::read(const Ask& ask, Epoch running, double p
   const bool goes_on = running == last_->running;
   Duration off = last_->running.value != 0 ? off_ : Duration{};
   if (was_set && last_->running.value != 0) off += set;
-  // The registry is asked by a clock that was not set since the attempt began; its end stands there by the one that was.
+  // The registry uses a clock that was not set since the attempt started, but the recorded end uses the clock that was.
   const std::int64_t off_ms = std::chrono::duration_cast<std::chrono::milliseconds>(off).count();
   TRY_ASSIGN(const registry::Spent told, ask(WallTime{wall.ms - (goes_on ? off_ms : 0)}));
   registry::Spent more{told.usd - last_->told.usd, told.ran - last_->told.ran};
@@ -60,9 +60,9 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
     if (spent.usd > 0 && spent.usd + more_usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
       char text[160];
       std::snprintf(text, sizeof text,
-                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",
+                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is reserved for saving and stopping",
                     *limits.budget, spent.usd);
-      // An expensive job has less time to save: the rest of the budget pays for it.
+      // An expensive job has less time to save, because the rest of the budget pays for it.
       const double left = spent.usd_per_hour > 0 ? (*limits.budget - spent.usd) / spent.usd_per_hour * 3600 : 1e6;
       return job::LimitReached{"budget", text,
                                std::chrono::milliseconds{std::llround(
@@ -80,7 +80,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
 std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits, WallTime now) {
   const bool over = limits.until && !limits.hard && now >= *limits.until;
   if (!over || state.late || state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
-  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", is over: the job is late, and continues"};
+  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", has passed: the job is late, and continues"};
 }
 
 }  // namespace gridctl::control

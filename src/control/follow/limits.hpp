@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job has used up what its file allows. Pure. A limit stops a job as a cancellation does: one path that saves
-// first, and `job resume` goes on with more.
+// Decides when a job has used up what its file allows. Pure. A limit stops a job like a cancellation: one path that
+// saves first, after which `job resume` continues with more.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a twi
 
 inline constexpr std::string_view k_limit_scale = "scaled_down";    // why a replica was stopped: fewer will do
 
-// The limits in a job's file that have to be watched while it runs.
+// Lists the limits in a job's file that are watched while it runs.
 struct JobLimits {
   std::optional<double> budget;     // USD
   std::optional<Duration> most;     // running time of all attempts together
@@ -30,14 +30,14 @@ struct JobLimits {
 };
 [[nodiscard]] JobLimits limits_of(const job::Spec& spec, WallTime submitted_at);
 
-// The used amounts of a job, by times since boot: the registry counts by the wall clock, which may be set while it
-// runs.
+// Measures the used amounts of a job by time since boot: the registry counts by the wall clock, which may be set while
+// the job runs.
 class SpendMeter {
  public:
   using Ask = std::function<Result<registry::Spent>(WallTime until)>;
-  // `ask`: the registry, which counts until an instant of the wall clock. What it counts more than last time is
-  // believed, also hours at once (a host that was silent tells what it ran meanwhile), but not what the wall clock was
-  // set by. `running`: epoch of the attempt that runs; 0 while none does. Errors: those of `ask`.
+  // `ask`: asks the registry, which counts until an instant of the wall clock. Every increase since the last count is
+  // accepted, even hours at once (a silent host later reports what it ran), except the part caused by setting the wall
+  // clock. `running`: epoch of the running attempt, or 0. Errors: those of `ask`.
   [[nodiscard]] Result<registry::Spent> read(const Ask& ask, Epoch running, double price_per_hour, BootTime now,
                                              WallTime wall);
 
@@ -52,17 +52,19 @@ class SpendMeter {
   Duration off_{};  // the wall clock was set by so much since the attempt began
 };
 
-// The attempt whose time is counted: of a job that is running.
+// Returns the attempt whose time counts, for a running job.
 [[nodiscard]] Epoch counted_epoch(const job::State& state);
 
-// USD of a budget that are kept back for saving and stopping what costs so much an hour: never more than a tenth of it.
+// Returns the USD of a budget to reserve for saving and stopping at this hourly cost: never more than a tenth of the
+// budget.
 [[nodiscard]] double reserve_of(double budget, double usd_per_hour);
 
-// A job with a budget is stopped early enough to save and stop within it. `more_usd`: counted, though not spent yet.
+// Stops a job with a budget early enough that it can save and stop within it. `more_usd`: counted, although not spent
+// yet.
 [[nodiscard]] std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
                                                             const registry::Spent& spent, WallTime now,
                                                             double more_usd = 0);
-// A deadline that is not hard has passed, and nobody was told.
+// Reports a soft deadline that has passed, unless it was already reported.
 [[nodiscard]] std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits,
                                                             WallTime now);
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::uint64_t k_tail_bytes = 4096;            // enough for a stack trace
 constexpr std::uint64_t k_log_offset_max = 1ull << 60;  // an exabyte; sums of two stay numbers
 
-// Beside the log: "SEEN" bytes of output accounted for. Without it the log has neither holes nor a cut end.
+// Path of the file beside the log that counts the bytes of output seen. Without it, the log has neither gaps nor a cut
+// end.
 os::Path seen_path(const os::Path& path) { return path.string() + ".seen"; }
 
 Result<std::uint64_t> read_seen(const os::Path& path) {
@@ -39,7 +40,7 @@ Result<void> append(const os::Path& path, std::string_view bytes) {
   return os::write_all(fd.get(), as_bytes(bytes));
 }
 
-// A secret may have begun in what is there already: its bytes there are masked before the rest comes.
+// A secret may have begun in the existing bytes: those are masked before the rest is appended.
 Result<void> append_masked(const os::Path& path, std::string bytes, std::uint64_t kept, const Masks& masks) {
   if (masks.empty()) return append(path, bytes);
   const std::size_t back = std::min<std::uint64_t>(kept, masks.reach());
@@ -99,7 +100,7 @@ Result<void> log_leave_out(const os::Path& path, std::uint64_t offset, std::size
   if (offset + bytes <= seen) return {};
   TRY(os::write_file_atomically(seen_path(path), std::to_string(offset + bytes)));
   return append(path, "\n[gridctl: " + std::to_string(offset + bytes - seen) +
-                          " bytes of output are left out: " + std::string(why) + "]\n");
+                          " bytes of output are omitted: " + std::string(why) + "]\n");
 }
 
 Result<std::string> log_tail(const os::Path& path, std::size_t lines) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file beside a local log keeps when its bytes came here: a line "POSITION MILLISECONDS" for at most one append a second.
-// A line of the log has the time at which it reached this machine, which is later than the program printed it: by a
-// heartbeat, or by as long as the host could not be reached.
+// Keeps, in a file beside a local log, when its bytes arrived here: a line "POSITION MILLISECONDS" for at most one
+// append a second. A line of the log gets the time at which it reached this machine, later than the program printed it:
+// by a heartbeat, or by as long as the host was unreachable.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gridctl::control {
 
-// Notes that what follows `position` of the log came at `now`. Best effort: a log without times is still a log.
+// Notes that the bytes after `position` of the log arrived at `now`. Best effort: a log without times is still a log.
 void note_log_time(const os::Path& log, std::uint64_t position, WallTime now);
 
 class LogTimes {

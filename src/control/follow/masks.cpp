@@ -17,8 +17,7 @@ constexpr std::size_t k_held_looks = 4096;           // characters that are comp
 constexpr std::size_t k_between_ranks = 128 * 1024;  // bytes of other ranks between two parts of a secret
 constexpr std::size_t k_encoded_least = 10;          // characters of base64 that no other text has by chance
 
-// Returns the base64 text of the value behind 0, 1 or 2 other bytes, without the characters that neighbours have a part
-// in.
+// Returns the base64 text of the value after 0, 1 or 2 other bytes, without the characters that neighbours affect.
 std::string encoded_behind(std::size_t before, const std::string& value) {
   const std::string whole = ssh::encode_base64(std::string(before, '\0') + value, false);
   const std::size_t from = before == 0 ? 0 : before + 1;
@@ -32,7 +31,7 @@ std::string for_urls(std::string text) {
   return text;
 }
 
-// As a JSON string has it.
+// Escapes the value like a JSON string.
 std::string json_escaped(const std::string& value) {
   std::string out;
   for (const char c : value) {
@@ -70,7 +69,7 @@ Legible as_it_is(std::string_view text) {
   return reading;
 }
 
-// Covers the text between the characters, too, unless that is the end of a line and the beginning of the next one.
+// Covers the text between the characters too, unless that is a line break.
 void put_stars(std::string& text, const Legible& reading, std::size_t at, std::size_t size) {
   for (std::size_t i = at; i < at + size; ++i) {
     std::size_t from = reading.spans[i].from;
@@ -183,7 +182,8 @@ std::size_t Masks::held(std::string_view text) const {
     const std::size_t size = legible_.begun_at_end(reading.characters);
     if (size == 0) return;
     const std::size_t from = reading.spans[reading.spans.size() - size].from;
-    // A line that has ended waits for the next one only when it is no chance that a secret begins with its end.
+    // A complete line waits for the next one only if it is unlikely that its end matches a secret's beginning by
+    // chance.
     if (size < k_masked_least && text.find('\n', from) != std::string_view::npos) return;
     held = std::max(held, text.size() - from);
   };

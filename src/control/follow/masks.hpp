@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets of a job, found in what it prints: gridctl-security(7), "SECRETS". Pure.
+// Finds the secrets of a job in its output: gridctl-security(7), "SECRETS". Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace gridctl::control {
 
 inline constexpr std::size_t k_masked_least = 6;  // characters; what is shorter would hide parts of common words
 
-// Texts that are looked for all at once, however many there are.
+// Searches for many texts at once, however many there are.
 class Forms {
  public:
   void add(const std::string& form);  // not one of fewer than k_masked_least characters
-  // Calls found(at, size) for the longest one at each place; they may overlap.
+  // Calls found(at, size) for the longest match at each place; matches may overlap.
   template <class Found>
   void find(std::string_view text, const Found& found) const;
-  // The longest end of `text` that a form begins with, and the longest beginning that one ends with (k_masked_least or
-  // more characters); not a whole form.
+  // Returns the longest end of `text` that is the beginning of a form, and the longest beginning that is the end of one
+  // (k_masked_least or more characters); never a complete form.
   [[nodiscard]] std::size_t begun_at_end(std::string_view text) const;
   [[nodiscard]] std::size_t ended_at_begin(std::string_view text) const;
   [[nodiscard]] std::size_t longest() const { return longest_; }
@@ -43,19 +43,19 @@ class Masks {
   Masks& operator=(Masks&&) noexcept = default;
   Masks(const Masks&) = delete;
   Masks& operator=(const Masks&) = delete;
-  // Each value as it is and as it is read (legible.hpp), its lines, and what base64 and hexadecimal make of it wherever
-  // it stands in what was encoded.
+  // Includes each value as it is and as it is read (legible.hpp), its lines, and its base64 and hexadecimal encodings
+  // at any position of an encoded text.
   explicit Masks(const std::map<std::string, std::string>& secrets);
   void add(const std::string& value);
 
-  // Each byte of a secret becomes a '*', but for line breaks: offsets stay those of the host, so that a secret that is
-  // cut by two pieces is masked in the first one, too.
+  // Replaces each byte of a secret, except line breaks, with '*': offsets stay those of the host, so that a secret
+  // split across two pieces is masked in the first one too.
   void mask(std::string& text) const;
-  // Masks a text that somebody may have cut: also six or more characters of a secret at either end.
+  // Masks a text that may have been cut: also masks six or more characters of a secret at either end.
   void mask_cut(std::string& text) const;
-  // Bytes at the end of the text that may be the beginning of a secret.
+  // Returns the number of bytes at the end of the text that may be the beginning of a secret.
   [[nodiscard]] std::size_t held(std::string_view text) const;
-  // A secret that ends within the first so many bytes of a piece of a log may have begun before it.
+  // A secret that ends within the first reach() bytes of a piece of a log may have begun before it.
   [[nodiscard]] std::size_t reach() const;
   [[nodiscard]] bool empty() const { return exact_.longest() == 0; }
 

@@ -40,7 +40,7 @@ void Mover::tick(BootTime now) {
   next_ = now + k_pause;
   book_.each_placed([&](TrackedJob& job) {
     if (job.unsure) return;
-    // Without a promise: we were started in the middle of its move.
+    // The promise is missing: the daemon started in the middle of the job's move.
     const bool unpromised = !job.state().moving().empty() && !placement_.is_promised(job.id());
     if (unpromised || may_move(job.state(), drained_host(job) != nullptr)) judge(job);
   });
@@ -64,16 +64,16 @@ std::optional<MoveWish> Mover::wish_of(const TrackedJob& job) {
   return std::nullopt;
 }
 
-// Where it would go. False: that cannot be told now.
+// Asks where the job would go. Returns false if that is not known now.
 bool Mover::ask_where(const TrackedJob& job, MoveFacts& facts, std::optional<MoveWish>& wish) {
   const bool drained = !facts.drained.value.empty();
   if (job.spec().num_nodes > 1) {
-    // Its other members stay where they are, if that is best.
+    // The job's other members stay where they are, if that is best.
     const bool grows = wish && wish->grows;
     Result<GangOffer> offer =
         placement_.offer(job, placement_.question(job, {job.id().value}), wish && !grows ? wish->host : HostName{},
                          grows && job::forgives(*job.state().attempt(), world_.clock.wall()));
-    if (!offer) return report(offer.error(), "while looking where a job could move"), false;
+    if (!offer) return report(offer.error(), "while looking for a host to move a job to"), false;
     facts.gang = std::move(offer->decision);
     facts.wish = offer->wish;
     return true;
@@ -105,7 +105,7 @@ void Mover::judge(TrackedJob& job) {
                                                 job.state().attempt()->placement_reason}
                                   : explain_move(job.state(), facts));
   if (next) book_.apply(job.id(), *next);
-  // From the stop to the next placement nobody else is given that place.
+  // From the stop to the next placement, no other job gets that place.
   if (!job.state().moving().empty() && !placement_.is_promised(job.id()) && facts.possible())
     placement_.promise(job.id(), facts.gang ? GangOffer{*facts.gang, facts.wish}.members()
                                             : std::vector{member_of(*facts.decision.placement)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only sender of moves: takes running jobs off hosts that are to be emptied, and carries out the wishes of
+// The only sender of moves: takes running jobs off hosts that are being emptied, and carries out the wishes of
 // concerns. Loop thread only.
 #pragma once
 
@@ -20,11 +20,11 @@ class Mover {
   void consult(const std::vector<std::unique_ptr<Concern>>& concerns) { concerns_ = &concerns; }
 
   void tick(BootTime now);
-  // Begins a move, unless the job moves already.
+  // Starts a move, unless the job is already moving.
   void ask(const TrackedJob& job, const MoveWish& wish);
-  // A host of the job's current attempt that is to be emptied, or nullptr.
+  // Returns a host of the job's current attempt that is being emptied, or nullptr.
   [[nodiscard]] const FleetHost* drained_host(const TrackedJob& job) const;
-  // All its hosts are registered, none is drained, and they are connected: it may be judged for a move.
+  // Returns true if all hosts of the job are registered, connected and not drained: it may be judged for a move.
   [[nodiscard]] bool is_settled(const TrackedJob& job) const;
 
  private:

@@ -45,7 +45,7 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
     return told ? std::nullopt : std::optional<job::Event>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return leave(facts.newest_there, facts.patience);
-  // Unless it has to be emptied, only with all that is done: what was lost would be missing in the end.
+  // Unless the host has to be emptied, a job moves only with all its work saved: lost work would be missing at the end.
   const bool impatient = drained && since(running->move->since, now) >= facts.patience;
   if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;
@@ -60,8 +60,8 @@ std::vector<std::string> explain_move(const job::State& state, const MoveFacts& 
   const std::string host = running != nullptr && running->move && !running->move->host.value.empty()
                                ? running->move->host.value
                                : attempt->lead().host.value;
-  lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
-                  (facts.possible() ? "the job goes to " + goes_to(facts) + " when its next checkpoint is safe"
+  lines.push_back((why == k_why ? host + " is being emptied" : job::leaving_in_words({host}, why)) + ": " +
+                  (facts.possible() ? "the job moves to " + goes_to(facts) + " when its next checkpoint is safe"
                                     : "the job stays until another host can run it"));
   for (std::string& line : facts.gang ? sched::explain(*facts.gang, facts.wish) : sched::explain(facts.decision))
     lines.push_back(std::move(line));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job leaves a host that is to be emptied, or for a wish of a concern. Pure: asked as often as one likes.
+// Decides when a job leaves a host that is being emptied, or leaves for a wish of a concern. Pure: ask as often as you
+// like.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,19 @@ struct MoveFacts {
   bool answers = false;            // the hosts do: only then can an attempt there be stopped
   Duration patience{};             // how long the next checkpoint is waited for
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
-  // The scheduler's present decision, without the promises made to other jobs on their way.
+  // The scheduler's present decision, without the promises made to other jobs that are moving.
   sched::Decision decision;
-  // The decision for a job on several hosts, instead: all of its members.
+  // The decision for a job on several hosts instead: all of its members.
   std::optional<sched::GangDecision> gang{};
   sched::GangWish wish{};
   [[nodiscard]] bool possible() const { return gang ? gang->plan.has_value() : decision.placement.has_value(); }
 };
 
-// Does this job need to be judged at all? (Asking the scheduler is not free.)
+// Returns whether this job needs to be judged at all. (Asking the scheduler is not free.)
 [[nodiscard]] bool may_move(const job::State& state, bool drained);
 // Returns the next event, if any.
 [[nodiscard]] std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& facts, WallTime now);
-// Lines for `job explain`, while it is to move.
+// Returns lines for `job explain` while the job is about to move.
 [[nodiscard]] std::vector<std::string> explain_move(const job::State& state, const MoveFacts& facts);
 
 }  // namespace gridctl::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are paused in place, and hosts whose owner has paused them.
+// Handles jobs that are paused in place, and hosts whose owner has paused them.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,15 @@
 
 namespace gridctl::control {
 
-// Asks the host to pause an attempt, or to let it run on, over a connection of its own. Blocks for as long as the host
-// needs: minutes where much GPU memory moves.
+// Asks the host to pause an attempt, or to resume it, over a separate connection. Blocks as long as the host needs:
+// minutes if much GPU memory moves.
 [[nodiscard]] Result<wire::PauseReply> pause_on(const HostAccess& host, const wire::PauseRequest& request);
 
-// Lines of the job's history.
+// Returns lines for the job's history.
 [[nodiscard]] job::Record paused_in_place(const job::Attempt& attempt, const HostName& host);
 [[nodiscard]] job::Record resumed_in_place(const job::Attempt& attempt, const HostName& host);
 
-// A paused host gets no new job until it is released.
+// A paused host gets no new jobs until it is released.
 [[nodiscard]] Result<void> set_host_paused(registry::JobRecords& records, const HostName& name, bool paused,
                                            WallTime at);
 [[nodiscard]] Result<void> apply_pauses(registry::JobRecords& records, std::vector<sched::HostFacts>& hosts);

@@ -22,7 +22,7 @@ namespace {
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
 constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
 constexpr Duration k_wake_pause = std::chrono::seconds{1};            // between two rounds of asking for all that wait
-// With thousands of waiting jobs, each is asked less often, so that hosts are listened to meanwhile.
+// With thousands of waiting jobs, each is asked less often, so that hosts are still served in the meantime.
 constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
 constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
 
@@ -80,7 +80,7 @@ std::vector<HostName> Placement::hosts_of(const TrackedJob& job) const {
 
 // --- The question ----------------------------------------------------------------------------------------------------
 
-// It comes after the other, and would not be done before the other's turn.
+// This job comes after the other, and would not finish before the other's turn.
 bool Placement::gives_way(const TrackedJob& asking, const TrackedJob& to, const Turn& turn) const {
   if (!turn.binding) return false;
   const auto rank = [](const TrackedJob& job) {
@@ -96,10 +96,11 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
   for (const std::string& id : claiming_) {
     const TrackedJob* job = std::as_const(book_).find({id});
     if (job == nullptr) continue;
-    // An ended job holds nothing any more, even while its last files are fetched.
+    // An ended job holds nothing, even while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
-    // A paused job holds what the ledger of its host says, and no GPU; one that stands aside keeps its GPU from later jobs.
+    // A paused job holds what the ledger of its host says, and no GPU; one that stands aside keeps its GPU from later
+    // jobs.
     if (attempt != nullptr && job->paused && !(job->aside && asking.spec().priority <= job->spec().priority)) continue;
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
@@ -268,7 +269,8 @@ void Placement::explain(const TrackedJob& job, std::vector<std::string> lines) {
 
 // --- Checkpoint intervals --------------------------------------------------------------------------------------------
 
-// How often the job shall save there, from what its checkpoints have cost so far and how often that host fails.
+// Returns how often the job should save there, from the cost of its checkpoints so far and the failure rate of that
+// host.
 sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member) {
   if (job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return {};
   const Result<std::vector<registry::Checkpoint>> saved = world_.records.checkpoints(job.id());
@@ -294,7 +296,7 @@ sched::Interval Placement::interval_of(const TrackedJob& job) {
   return mine.interval;
 }
 
-// The host hears of it with the next poll.
+// The host gets it with the next poll.
 void Placement::retune(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr || job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return;
@@ -327,8 +329,8 @@ std::vector<TrackedJob*> Placement::queue() {
   return queue;
 }
 
-// Newly free resources go first to the jobs before this one. Ordering thousands costs more than seeing that only jobs
-// of the same owner and priority wait, which are asked in time.
+// Newly free resources go to earlier jobs first. Ordering thousands of jobs is expensive, so this checks whether all
+// waiting jobs have the same owner and priority; those are asked in time anyway.
 void Placement::ask_those_before(const TrackedJob& than) {
   if (asks_in_turn_ || all_asked_at_ == fleet_.capacity()) return;
   if (std::none_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) { return is_due(*entry.second); })) {
@@ -361,7 +363,7 @@ bool Placement::is_due(const TrackedJob& job) const {
   return found != waits_.end() && found->second.timer != nullptr;
 }
 
-// Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.
+// Asks at once for jobs that wait for room. Jobs in a backoff are left alone.
 void Placement::wake_waiting(BootTime now) {
   const std::uint64_t capacity = fleet_.capacity();
   if (woken_at_ == capacity || now < next_wake_) return;

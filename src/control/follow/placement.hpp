@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where jobs go: asks the scheduler for those that wait, in the order in which they get a place, and keeps what was
-// promised to whom. Loop thread only.
+// Decides where jobs go: asks the scheduler for those that wait, in the order in which they get a place, and keeps the
+// promises made. Loop thread only.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@
 
 namespace gridctl::control {
 
-// The scheduler's decision for a job on several hosts.
+// Holds the scheduler's decision for a job on several hosts.
 struct GangOffer {
   sched::GangDecision decision;
   sched::GangWish wish;
   [[nodiscard]] std::vector<job::Member> members() const;  // by rank; none without a plan
 };
 
-// The resources that a waiting job gets when others have ended.
+// Describes the resources that a waiting job gets when others have ended.
 struct Turn {
   std::vector<job::Member> members;
   std::optional<BootTime> from;     // when those are expected to have; nullopt: nobody knows
@@ -38,12 +38,12 @@ class Placement : public Pacer, public JobListener {
   void consult(const std::vector<std::unique_ptr<Concern>>& concerns) { concerns_ = &concerns; }
 
   void tick(BootTime now);
-  // Builds the present question to the scheduler. `gone`: jobs that shall be taken to hold nothing.
+  // Builds the present question to the scheduler. `gone`: jobs that are treated as holding nothing.
   [[nodiscard]] Question question(const TrackedJob& job, const std::set<std::string>& gone = {});
-  // `leaving`: not a host that is the same machine as this one.
+  // `leaving`: excludes every host that is the same machine as this one.
   [[nodiscard]] sched::Decision decide(const TrackedJob& job, Question question, const FleetHost* leaving = nullptr);
-  // Decides for a job on several hosts. The job's own hosts are free for it only if the question takes the job to be
-  // gone. `leaving`: a host that it shall not be on. `forgive`: allows hosts that it stays away from.
+  // Decides for a job on several hosts. The job's own hosts are free for it only if the question treats the job as
+  // gone. `leaving`: a host to exclude. `forgive`: allows hosts that the job avoids.
   [[nodiscard]] Result<GangOffer> offer(const TrackedJob& job, const Question& question, const HostName& leaving = {},
                                         bool forgive = false) const;
   void explain(const TrackedJob& job, std::vector<std::string> lines);  // for `job explain`
@@ -56,7 +56,7 @@ class Placement : public Pacer, public JobListener {
     wait(id).reserved = std::move(members);
     note_claim(id);
   }
-  // Reserves hosts for a job that is on its way, until it is placed.
+  // Reserves hosts for a moving job until it is placed.
   void promise(const JobId& id, std::vector<job::Member> members) {
     wait(id).promised = std::move(members);
     note_claim(id);
@@ -68,9 +68,9 @@ class Placement : public Pacer, public JobListener {
     note_claim(id);
   }
   [[nodiscard]] bool is_promised(const JobId& id) const;
-  // Hosts of what it has or was promised.
+  // Returns the hosts that the job has or was promised.
   [[nodiscard]] std::vector<HostName> hosts_of(const TrackedJob& job) const;
-  // Once for each attempt.
+  // Reports once for each attempt.
   void tell_risk(const TrackedJob& job, const std::string& text);
 
   // Pacer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on several hosts: all members are placed at once, or none is.
+// Places jobs on several hosts: all members at once, or none.
 #include <algorithm>
 #include <iterator>
 
@@ -33,7 +33,7 @@ Result<GangOffer> Placement::offer(const TrackedJob& job, const Question& questi
   return offer;
 }
 
-// A gang of no fewer members out of those that are preferred.
+// Returns a gang with at least as many members from the preferred hosts.
 std::optional<GangOffer> Placement::preferred(const TrackedJob& job, const Question& question,
                                               const GangOffer& otherwise) const {
   if (!question.preference || question.preference->members.empty()) return std::nullopt;

@@ -15,7 +15,7 @@ double between(WallTime from, WallTime to) {
   return static_cast<double>(std::max<std::int64_t>(to.ms - from.ms, 0)) / 1000;
 }
 
-// With as many of its GPUs as the job asks for first: which ones it had is not kept.
+// Assumes the first GPUs of the host, as many as the job asks for: which ones it had is not recorded.
 double speed_on(const std::vector<sched::HostFacts>& hosts, const HostName& name, const job::Spec& spec) {
   const std::vector<job::GpuRequest>& wanted = spec.resources.gpus;
   const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one.name == name; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a job has come, as far as that can be known: from the length it declares and the time it has computed, or
-// from its metric "progress". Pure.
+// Computes how far a job has come, as far as possible: from its declared length and the time it has computed, or from
+// its metric "progress". Pure.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ inline constexpr const char* k_progress_metric = "progress";  // the share of it
 [[nodiscard]] double speed_with(const job::Spec& spec, const sched::HostFacts& host,
                                 const std::vector<const Gpu*>& gpus, double cpus);
 
-// In seconds of computing at speed 1.
+// All values are seconds of computing at speed 1.
 struct Progress {
   std::optional<double> total;  // nobody knows without it
   double saved = 0;             // in the newest checkpoint

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order jobs that wait are asked for a place. Pure.
+// Decides the order in which waiting jobs are asked for a place. Pure.
 //
-// The highest priority first; among equals the owner that holds least of the grid now, counting what the jobs before
-// would get (fair share); of one owner the job that was submitted first. Whoever does not fit is passed over: smaller
-// jobs run meanwhile (backfill).
+// The highest priority comes first; among equals, the owner that holds least of the grid now, counting what the earlier
+// jobs would get (fair share); for one owner, the job submitted first. A job that does not fit is skipped: smaller jobs
+// run in the meantime (backfill).
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ struct Waits {
   double load = 0;  // what it wants
 };
 
-// In GPUs; eight cores count as one, and what is more counts.
+// Returns the load in GPUs; eight cores count as one, and the larger of the two counts.
 [[nodiscard]] double load_of(const job::Resources& wanted);
 [[nodiscard]] double load_of(const job::Member& held);
 
-// Indices into `waiting`. `held`: the load of each owner's running jobs.
+// Returns indices into `waiting`. `held`: the load of each owner's running jobs.
 [[nodiscard]] std::vector<std::size_t> in_turn(const std::vector<Waits>& waiting, std::map<std::string, double> held);
 
 }  // namespace gridctl::control

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::uint32_t k_read = 512 * 1024;
 constexpr std::uint32_t k_first_stream = 100;
-// A ring holds far less than is kept here: who goes on answering beyond that is not telling what a job wrote.
+// A ring holds far less than is kept here: a host that answers beyond this limit is not sending the job's output.
 constexpr std::uint32_t k_answers_max = 2 * static_cast<std::uint32_t>(k_log_bytes_max / k_read);
 constexpr std::uint32_t k_short_answers_max = 256;  // before a gap of the ring, or at its end while the job writes
 constexpr int k_events_max = 10'000;                // between two pieces of one answer
 
-// The data of one answer, up to its end record.
+// Receives the data of one answer, up to its end record.
 Result<std::string> receive_piece(wire::Link& link, BootTime deadline) {
   std::string bytes;
   for (int events = 0; events < k_events_max;) {
@@ -40,7 +40,7 @@ Result<std::string> receive_piece(wire::Link& link, BootTime deadline) {
       return make_error(Code::protocol_violation, "the agent sent more output than was asked for");
     bytes += frame.payload;
   }
-  return make_error(Code::protocol_violation, "the agent sends nothing but events");
+  return make_error(Code::protocol_violation, "the agent sends only events");
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Result<void> read_output(wire::Link& link, os::Clock& clock, JobFolders& folders
     TRY_ASSIGN(const std::uint64_t offset, folders.log_next_offset(what.job, what.attempt, what.rank));
     if (offset >= end) return {};
     if (before == offset || stream - k_first_stream > k_answers_max || short_answers > k_short_answers_max)
-      return make_error(Code::protocol_violation, "the host repeats the job's output and does not come to its end");
+      return make_error(Code::protocol_violation, "the host repeats the job's output without end");
     before = offset;
     const wire::LogRequest request{what.job, what.epoch, offset, k_read};
     const std::string question = what.rank == k_metrics_rank ? wire::encode_metrics(request) : wire::encode(request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the rest of an attempt's output from its host, over a connection that nobody else uses.
+// Reads the rest of an attempt's output from its host, over a connection that nothing else uses.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct OutputOf {
   int rank = 0;  // or k_metrics_rank
 };
 
-// Fetches what `log` lacks up to offset `end`, as the host tells it. protocol_violation when the answers do not come
-// nearer to the end, or are more than any host keeps.
+// Fetches what `log` lacks up to offset `end`, as reported by the host. protocol_violation if the answers do not
+// approach the end, or exceed what any host keeps.
 [[nodiscard]] Result<void> read_output(wire::Link& link, os::Clock& clock, JobFolders& folders, const OutputOf& what,
                                        std::uint64_t end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings back what jobs leave in their working directories: `outputs` as trees in the local store, of the rest how much
-// it is and where it lies. Blocking: for threads of a pool and for commands.
+// Fetches what jobs leave in their working directories: `outputs` as trees in the local store; for the rest, only its
+// size and place. Blocking: for threads of a pool and for commands.
 #pragma once
 
 #include <atomic>
@@ -36,21 +36,21 @@ struct GatheredResults {
 };
 // Returns the host with a budget of its own for all connections of one piece of work.
 [[nodiscard]] HostReach with_budget(HostReach host, const os::Clock& clock);
-// Asks over `link`, and fetches over connections of its own. unsupported when the host's agent is too old.
+// Asks over `link`, and fetches over separate connections. unsupported if the host's agent is too old.
 [[nodiscard]] Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, wire::Link& link,
                                                      const os::Clock& clock, const JobId& job, Epoch epoch,
                                                      const ResultsWanted& wanted);
 
-// Names of files are a program's words: none is stored or shown with a secret of the job.
+// Masks file names, which a program chose: none is stored or shown with a secret of the job.
 void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply);
 
-// Returns the outputs that are wanted of an ended attempt.
+// Returns the outputs to fetch from an ended attempt.
 [[nodiscard]] ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
                                           const std::optional<registry::Results>& before);
-// The outputs could not be fetched, and stay on their host for a while: for `job pull`.
+// Notes that outputs could not be fetched and stay on their host for a while, for `job pull`.
 [[nodiscard]] Result<void> note_left_there(registry::JobRecords& records, const JobId& job, Epoch epoch,
                                            const HostName& host, WallTime now);
-// Writes it down, and tells it in the job's history. `at_end`: of an attempt that has ended.
+// Records the results, and adds them to the job's history. `at_end`: those of an attempt that has ended.
 [[nodiscard]] Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch,
                                         const HostName& host, const ResultsWanted& wanted,
                                         const GatheredResults& gathered, bool at_end, WallTime now);

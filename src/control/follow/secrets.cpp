@@ -22,7 +22,7 @@ Result<std::map<std::string, std::string>> read_secrets(const os::Path& director
   for (const std::string& name : names) {
     Result<std::string> value = os::read_file(directory / name, k_secret_bytes_max);
     if (!value)
-      return make_error(Code::not_found, "the value of secret " + name + " is gone from the state directory (" +
+      return make_error(Code::not_found, "the value of secret " + name + " is missing from the state directory (" +
                                              value.error().message + "); submit the job again");
     secrets.emplace(name, std::move(*value));
   }

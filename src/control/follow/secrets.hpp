@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's secrets between submit and its end: files of mode 0600 in the state directory, never in the database.
+// Keeps a job's secrets between submit and its end: files of mode 0600 in the state directory, never in the database.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace gridctl::control {
 [[nodiscard]] Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory,
                                                                       const std::vector<std::string>& names);
 
-// All that are there; none when there is no such directory.
+// Reads all secrets that exist; none if there is no such directory.
 [[nodiscard]] Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory);
 
 }  // namespace gridctl::control

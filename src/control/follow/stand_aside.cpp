@@ -17,7 +17,7 @@ constexpr Duration k_place_patience = std::chrono::minutes{2};   // for the urge
 constexpr Duration k_resume_again = std::chrono::seconds{5};
 constexpr const char* k_order_name = "stand aside";
 
-// Blocks for as long as the host needs to move GPU memory.
+// Blocks as long as the host needs to move GPU memory.
 Result<wire::PauseReply> order_pause(const World& world, const HostReach& host, const wire::PauseRequest& request) {
   TRY_ASSIGN(const transfer::BulkLink link, world.freight.reach(host, k_reach_patience));
   TRY_ASSIGN(const std::string reply,
@@ -25,7 +25,7 @@ Result<wire::PauseReply> order_pause(const World& world, const HostReach& host, 
   return wire::parse_pause_reply(reply);
 }
 
-// The drivers of other vendors cannot; those of NVIDIA before 570 cannot, and the agent says so.
+// Drivers of other vendors cannot do this; nor can those of NVIDIA before 570, which the agent reports.
 bool could_pause(const TrackedJob& job, const FleetHost& host) {
   const auto* running = job.in<job::Running>();
   if (running == nullptr || running->move || job.paused || running->attempt.is_gang()) return false;
@@ -65,13 +65,13 @@ void StandAside::begin(const TrackedJob& urgent, const sched::Preemption& plan) 
     aside = {urgent.id(), attempt->epoch, attempt->lead().host};
     job->aside = true;
     if (const Result<void> saved = save(aside.host); !saved) {
-      report(saved.error(), "while a job stands aside");
+      report(saved.error(), "while pausing a job for another");
       asides_.erase(id.value);
       job->aside = false;
       return;
     }
     book_.note(id, {"stands_aside", "pausing on " + aside.host.value + " for job " + urgent.id().value + " of priority " +
-                                        std::to_string(urgent.spec().priority) + ", which is short",
+                                        std::to_string(urgent.spec().priority) + ", which lacks resources",
                     attempt->epoch, aside.host});
     order(*job, aside, false);
   }
@@ -134,7 +134,7 @@ void StandAside::tick(BootTime now) {
     job->aside = true;
     if (!aside.paused || now < aside.next || attempts_.is_under_way({id}, k_order_name)) continue;
     if (is_needed(aside, now)) continue;
-    // Paused, it takes more of the host's memory than before: then there is no room beside it.
+    // A paused job takes more of the host's memory than before, so there is no room beside it.
     if (aside.waits_since != BootTime{}) unpausable_.insert({id, aside.epoch.value});
     aside.next = now + k_resume_again;
     order(*job, aside, true);
@@ -148,11 +148,11 @@ void StandAside::drop(const std::string& job) {
   const HostName host = found->second.host;
   asides_.erase(found);
   if (TrackedJob* its = book_.find({job})) its->aside = false;
-  if (const Result<void> saved = save(host); !saved) report(saved.error(), "while a job returns from standing aside");
+  if (const Result<void> saved = save(host); !saved) report(saved.error(), "while resuming a paused job");
   fleet_.capacity_freed();
 }
 
-// A line for each: "JOB EPOCH URGENT".
+// Each line has the form "JOB EPOCH URGENT".
 Result<void> StandAside::save(const HostName& host) {
   std::string body;
   for (const auto& [job, aside] : asides_)
@@ -162,7 +162,7 @@ Result<void> StandAside::save(const HostName& host) {
 
 void StandAside::load() {
   const auto reports = world_.records.host_reports(std::string(k_aside_kind));
-  if (!reports) return report(reports.error(), "while reading which jobs stand aside");
+  if (!reports) return report(reports.error(), "while reading which jobs are paused for others");
   loaded_ = true;
   for (const registry::HostReport& one : *reports)
     for (const std::string& line : split_lines(one.body)) {

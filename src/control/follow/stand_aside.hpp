@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that stand aside: paused in place so that a short job of higher priority can use their GPUs, and resumed when
-// that job has ended. Loop thread only.
+// Manages jobs that stand aside: paused in place so that a short job of higher priority can use their GPUs, and resumed
+// when that job has ended. Loop thread only.
 //
-// Which job stands aside for which is kept with its host (report "aside"), before the pause begins: a daemon that
-// starts later resumes what its predecessor paused. A host that refuses the pause is not asked again for that attempt;
-// the job then saves and leaves. A resume that is refused, because other programs use the GPU, is tried again; after
-// registry::k_pause_max the job moves, as every job does that stays paused for too long.
+// Which job stands aside for which is stored with its host (report "aside") before the pause begins, so that a later
+// daemon resumes what its predecessor paused. A host that refuses the pause is not asked again for that attempt; the
+// job then saves and leaves. A resume that is refused, because other programs use the GPU, is retried; after
+// registry::k_pause_max the job moves, like every job that stays paused too long.
 #pragma once
 
 #include <map>
@@ -24,14 +24,14 @@ class StandAside {
   StandAside(const World& world, JobBook& book, Fleet& fleet, Attempts& attempts)
       : world_(world), book_(book), fleet_(fleet), attempts_(attempts) {}
 
-  // Whether all jobs that would have to leave for `urgent` can be paused instead, and their memory and processors be
-  // spared. `question`: the urgent job's, with the jobs that would leave taken to hold nothing.
+  // Returns whether all jobs that would have to leave for `urgent` can be paused instead, and leave enough memory and
+  // processors. `question`: the urgent job's, with the leaving jobs treated as holding nothing.
   [[nodiscard]] bool suits(const TrackedJob& urgent, const Question& question, const sched::Preemption& plan) const;
   void begin(const TrackedJob& urgent, const sched::Preemption& plan);
-  // A pause for `urgent` is under way, or was made and `urgent` has not started yet.
+  // Returns true if a pause for `urgent` is under way, or is complete and `urgent` has not started yet.
   [[nodiscard]] bool is_begun_for(const JobId& urgent) const;
   [[nodiscard]] bool is_aside(const JobId& job) const { return asides_.contains(job.value); }
-  // Resumes what stands aside for jobs that have ended, or run elsewhere.
+  // Resumes jobs that stand aside for jobs that have ended or run elsewhere.
   void tick(BootTime now);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a job's checkpoints so far. Pure.
+// Measures the cost of a job's checkpoints so far. Pure.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace gridctl::control {
 
-// Medians over the checkpoints kept, of this and former attempts. A restart takes `lost_after` (the longest that a loss
-// stays unnoticed) and what starting takes on that host, by its figures.
+// Uses medians over the kept checkpoints of this and earlier attempts. A restart takes `lost_after` (the longest that a
+// loss stays unnoticed) plus the start time on that host, by its figures.
 [[nodiscard]] sched::CheckpointCost measured_cost(const std::vector<registry::Checkpoint>& checkpoints,
                                                   const registry::Provider& host, Duration lost_after);
 

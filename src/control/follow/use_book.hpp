@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hosts last told of the use of running jobs, with the last minutes of it. In memory; loop thread only.
+// Keeps what hosts last reported about the use of running jobs, with the last minutes of it. In memory; loop thread
+// only.
 #pragma once
 
 #include <map>

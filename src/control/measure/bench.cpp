@@ -23,7 +23,7 @@ constexpr std::uint64_t k_driver_share = 1ull << 30;  // bytes in use on a GPU t
 
 std::string backend_of(Vendor vendor) { return std::string(vendor == Vendor::nvidia ? k_cuda : k_opencl); }
 
-// "00000000:01:00.0" and "0000:01:00.0" are one address.
+// "00000000:01:00.0" and "0000:01:00.0" are the same address.
 std::string short_pci(const std::string& address) {
   const std::size_t colon = address.find(':');
   return colon == std::string::npos ? lower(address) : lower(address.substr(colon + 1));
@@ -44,7 +44,7 @@ bool is_vendor(const wire::BenchStage& device, Vendor vendor) {
   return true;
 }
 
-// By what names it, and by order where the driver tells neither uuid nor address.
+// Compares by identifiers, and by order if the driver reports neither uuid nor address.
 bool is_it(const Gpu& gpu, const wire::BenchStage& device) {
   if (device.text("backend") != backend_of(gpu.vendor)) return false;
   if (!device.text("uuid").empty() && bare_uuid(device.text("uuid")) == bare_uuid(gpu.uuid)) return true;
@@ -58,8 +58,8 @@ std::string why_missing(const Gpu& gpu, const wire::BenchDevices& devices) {
   const auto problem = devices.problems.find(backend);
   const std::string driver = backend == k_cuda ? "CUDA" : "OpenCL";
   if (problem == devices.problems.end())
-    return "its " + driver + " driver shows no such device, though its tools list " + sanitize(gpu.name);
-  return "no test of " + sanitize(gpu.name) + " could run: " + sanitize(problem->second, 300);
+    return "its " + driver + " driver shows no such device, although its tools list " + sanitize(gpu.name);
+  return "could not test " + sanitize(gpu.name) + ": " + sanitize(problem->second, 300);
 }
 
 Gpu undeclared(const wire::BenchStage& device) {
@@ -82,7 +82,7 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
       const int percent = static_cast<int>(sched::fall_of(trend) * 100 + 0.5);
       const sched::GpuFinding fallen{
           sched::VerdictKind::degraded, "drift",
-          std::string(name) + " has fallen by " + std::to_string(percent) + " % against what it used to be"};
+          std::string(name) + " is " + std::to_string(percent) + " % lower than usual"};
       auto& findings = bench.verdict.findings;
       findings.insert(
           std::find_if(findings.begin(), findings.end(),
@@ -92,7 +92,7 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
     }
 }
 
-// Returns the GPU memory that unknown programs hold. Where this user cannot see them: the used memory beyond a driver's
+// Returns the GPU memory that unknown programs hold. If this user cannot see them: the used memory beyond a driver's
 // share.
 std::uint64_t foreign_on(const Gpu& gpu, const wire::HealthReport& report) {
   for (const wire::GpuHealth& seen : report.gpus) {
@@ -107,7 +107,7 @@ std::uint64_t foreign_on(const Gpu& gpu, const wire::HealthReport& report) {
   return 0;
 }
 
-// Asked before anything is begun, or our own tests would be seen. Without an answer nothing is held against anybody.
+// Called before anything starts, or our own tests would be seen. Without an answer, nothing is held against anyone.
 Result<std::optional<wire::HealthReport>> look_at_health(BenchConversation& conversation) {
   wire::HealthRequest request;
   request.wait = wire::k_health_wait_max;
@@ -119,7 +119,7 @@ Result<std::optional<wire::HealthReport>> look_at_health(BenchConversation& conv
   return reply ? reply->report : std::nullopt;
 }
 
-// Keeps what a short look did not measure anew.
+// Keeps the figures that a short look did not measure again.
 void keep_former(BenchReport& report, const std::optional<BenchReport>& before, bool challenges_only) {
   if (!before || !challenges_only) return;
   report.host = before->host;
@@ -133,7 +133,7 @@ void keep_former(BenchReport& report, const std::optional<BenchReport>& before, 
   }
 }
 
-// OpenCL has no copies between devices of different contexts.
+// OpenCL cannot copy between devices of different contexts.
 void add_neighbours(const Inventory& inventory, std::vector<BenchTarget>& targets) {
   for (std::size_t a = 0; a < targets.size(); ++a)
     for (std::size_t b = 0; b < targets.size(); ++b) {
@@ -165,7 +165,7 @@ std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::Benc
       }
     if (target.backend.empty()) {
       target.missing = why_missing(gpu, devices);
-      // NVIDIA's tools and its CUDA library come in one driver; OpenCL is a package of its own.
+      // NVIDIA's tools and CUDA library come with one driver; OpenCL is a separate package.
       target.unproven = backend_of(gpu.vendor) == k_opencl && devices.problems.contains(std::string(k_opencl));
     }
     targets.push_back(std::move(target));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring a host: challenges whose answers are checked here and whose time is taken here, figures that the host
-// measures itself, and the verdict. For worker threads and commands; the registry is the caller's business.
+// Measures a host: challenges whose answers are checked and timed here, figures that the host measures itself, and the
+// verdict. For worker threads and commands; the caller handles the registry.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace gridctl::control {
 
-// One challenge as it was held: enough to repeat the check, whoever doubts it.
+// Records one challenge, with enough data for anyone to repeat the check.
 struct BenchTranscript {
   std::string test;  // "gemm", "fma", "fill"
   WallTime at;
@@ -44,7 +44,7 @@ struct GpuBench {
   std::vector<BenchTranscript> transcripts;    // of the last run
 };
 
-// The body of the host report "bench".
+// Body of the host report "bench".
 struct BenchReport {
   WallTime at;
   bool quick = false;
@@ -53,17 +53,17 @@ struct BenchReport {
   std::vector<GpuBench> gpus;
   std::vector<std::string> problems;                 // what could not be measured and why
   [[nodiscard]] sched::VerdictKind verdict() const;  // the gravest of the GPUs'
-  // Why no job may use it, one line; empty when jobs may.
+  // Returns why no job may use the host, in one line; empty if jobs may.
   [[nodiscard]] std::string mismatch() const;
-  // UUIDs of the GPUs of no known model.
+  // Returns the UUIDs of GPUs of no known model.
   [[nodiscard]] std::set<std::string> unverified() const;
-  // One line for people: "ok, 2x A100 SXM4 80GB, 3h ago" without the time.
+  // Returns one line for people: "ok, 2x A100 SXM4 80GB, 3h ago" without the time.
   [[nodiscard]] std::string summary() const;
 };
 [[nodiscard]] std::string to_json(const BenchReport& report);
 [[nodiscard]] Result<BenchReport> parse_bench_report(std::string_view json);
-// Measured numbers under the names that queries know: total_flops, gpu_mem_bw, pcie_bw, disk_bw, verified, bench_drift;
-// and "verdict", a VerdictKind, for listings.
+// Returns measured numbers under the names that queries use: total_flops, gpu_mem_bw, pcie_bw, disk_bw, verified,
+// bench_drift; and "verdict", a VerdictKind, for listings.
 [[nodiscard]] std::map<std::string, double, std::less<>> figures_of(const BenchReport& report);
 
 struct BenchOptions {
@@ -75,7 +75,8 @@ struct BenchOptions {
   std::function<void(const std::string&)> progress;  // lines for people
 };
 
-// The other end: requests go out, replies come in. A second conversation looks at the host while the first one works.
+// Represents the other end: requests go out, replies come in. A second conversation looks at the host while the first
+// one works.
 struct BenchTalk {
   wire::Link* link = nullptr;
   std::function<Result<Inventory>()> look;  // may be empty
@@ -83,23 +84,23 @@ struct BenchTalk {
   probe::Draw draw;  // fresh seeds
 };
 
-// Errors are the link's. What a host cannot or will not do is in the report. `before`: the last report, for trends.
+// Errors are the link's. The report says what a host cannot or will not do. `before`: the last report, for trends.
 [[nodiscard]] Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, const BenchOptions& options,
                                         const std::optional<BenchReport>& before);
-// Runs the benchmark over connections of its own.
+// Runs the benchmark over separate connections.
 [[nodiscard]] Result<BenchReport> bench_host(const HostAccess& place, const BenchOptions& options,
                                              const std::optional<BenchReport>& before);
 
-// The report in the registry. Saving it writes what has changed into the host's history. A report that cannot be read
+// Loads and saves the report in the registry. Saving adds the changes to the host's history. An unreadable report
 // counts as none.
 [[nodiscard]] Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registry, const HostName& name);
 [[nodiscard]] Result<void> save_bench_report(registry::Registry& registry, const HostName& name,
                                              const BenchReport& report, const std::optional<BenchReport>& before);
-// Fills what no tool of the vendor told and a benchmark did, units and the width of the memory's bus, in a host's
-// inventory as it is shown. By the GPU's uuid: the names of the attributes that were filled.
+// Fills in attributes of a host's inventory, for display, that only a benchmark revealed: units and the width of the
+// memory bus. By the GPU's uuid: the names of the filled attributes.
 using Measured = std::map<std::string, std::vector<std::string>>;
 [[nodiscard]] Measured fill_measured(Inventory& inventory, const BenchReport& report);
-// Tells the scheduler which of these hosts are not what they are declared to be.
+// Tells the scheduler which of these hosts differ from their declaration.
 [[nodiscard]] Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::control

@@ -37,7 +37,7 @@ class Examiner {
       (target_.unproven ? found_.unproven : found_.no_device) = target_.missing;
       return judged();
     }
-    TRY(step("memory is filled and hashed", [this] { return fill(); }));
+    TRY(step("filling and hashing memory", [this] { return fill(); }));
     TRY(step("matrices", [this] { return timed("matrix", options_.challenges_only ? 200 : 400, &Examiner::gemm); }));
     TRY(step("fp32", [this] { return timed("fp32", options_.challenges_only ? 100 : 250, &Examiner::fma); }));
     if (!options_.challenges_only) {
@@ -71,14 +71,14 @@ class Examiner {
     return {};
   }
 
-  // The host chooses a size that takes it `target_ms`. When it was held up meanwhile its choice is too small to be
-  // timed, and it is given more time to fill. `test` says whether what it did could be timed.
+  // The host chooses a size that takes it `target_ms`. If it was delayed, its choice is too small to time, and it gets
+  // more time to fill. `test` says whether its run could be timed.
   Result<void> timed(const char* what, std::uint64_t target_ms, Result<bool> (Examiner::*test)(std::uint64_t)) {
     for (int tries = 0; tries < 3; ++tries, target_ms *= 4) {
       TRY_ASSIGN(const bool known, (this->*test)(target_ms));
       if (known) return {};
     }
-    bench_.verdict.notes.push_back(std::string(what) + ": too short to be timed from here");
+    bench_.verdict.notes.push_back(std::string(what) + ": too short to time from here");
     return {};
   }
 
@@ -110,7 +110,7 @@ class Examiner {
     if (found_.units) bench_.figures["units"] = *found_.units;
     if (stage.number("memory_bus_bits") > 0) bench_.figures["memory_bus_bits"] = whole(stage, "memory_bus_bits");
     if (!target_.gpu.uuid.empty() && stage.text("kind") != k_gpu_kind)
-      found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " in the place of a GPU";
+      found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " instead of a GPU";
   }
 
   struct Answered {
@@ -118,7 +118,7 @@ class Examiner {
     double elapsed = 0;  // seconds, by our clock, without the way there and back
     double claimed = 0;  // seconds, by the host's
   };
-  // Sends the seed, takes the time until the answer is committed, then lets it come.
+  // Sends the seed, times the commitment to the answer, then receives the answer.
   Result<Answered> challenge(BenchTranscript& transcript, std::uint64_t value, const char* seconds_name) {
     const os::Clock& clock = *conversation_.talk().clock;
     const BootTime began = clock.boot();
@@ -136,11 +136,11 @@ class Examiner {
     transcript.seconds_here = answered.elapsed;
     transcript.seconds_there = answered.claimed;
     if (probe::words_to_hex(probe::bench_commitment(answered.words)) != committed.words.at("commit"))
-      return make_error(Code::refused, "the answer is not the one that was committed");
+      return make_error(Code::refused, "the answer differs from the one committed to");
     return answered;
   }
 
-  // Draws parts and remembers which.
+  // Draws parts and remembers which ones.
   probe::Draw noting(BenchTranscript& transcript, std::uint32_t groups, const probe::Words& words, std::size_t each) {
     return [this, &transcript, groups, &words, each] {
       const std::uint64_t drawn = conversation_.talk().draw();
@@ -160,14 +160,14 @@ class Examiner {
     return checked;
   }
 
-  // Rates come from our clock; the host's own figures rest on its clock, which must agree.
+  // Rates use our clock; the host's own figures use its clock, which must agree with ours.
   void compare_clocks(const std::string& what, const Answered& answered) {
     if (answered.claimed * k_clock_factor + k_clock_slack >= answered.elapsed) return;
     found_.wrong_clocks.push_back(what + ": it took " + format_duration(in_seconds(answered.elapsed)) +
                                   " by our clock, " + format_duration(in_seconds(answered.claimed)) + " by the host's");
   }
 
-  // A figure that rests on an answer and on our own clock.
+  // Records a figure that is based on an answer and on our own clock.
   void proven(const std::string& name, sched::Metric metric, double value) {
     bench_.figures[name] = value;
     found_.readings.push_back({metric, tool_, value});
@@ -207,7 +207,7 @@ class Examiner {
                                                   noting(transcript, std::max(1u, sizes.groups), answered->words, 1));
     TRY(conclude(std::move(transcript), checked));
     if (answered->elapsed < k_too_short) return false;
-    // Eight chains keep a GPU's vector units busy, not a processor's.
+    // Eight chains keep a GPU's vector units busy, but not a processor's.
     bench_.figures["fma_tflops"] = figure_of(sizes.flops(), answered->elapsed) / 1000;
     if (tool_ == sched::Tool::gridctl_cuda || ready.text("kind") == k_gpu_kind)
       proven("fp32_tflops", sched::Metric::fp32, bench_.figures["fma_tflops"]);
@@ -246,7 +246,7 @@ class Examiner {
     return {};
   }
 
-  // Figures that the host's clock alone has taken; the challenges have shown of what kind the device is.
+  // Records figures that only the host's clock timed; the challenges have shown the kind of device.
   Result<void> measure(const std::string& test) {
     TRY(begin(test));
     TRY_ASSIGN(const wire::BenchStage stage, seed(1));
@@ -269,11 +269,11 @@ class Examiner {
     return {};
   }
 
-  // Both are leased meanwhile. Only a link between GPUs has a figure in the catalogue.
+  // Both GPUs are leased meanwhile. The catalogue has a figure only for links between GPUs.
   Result<void> copy_to(const BenchTarget::Neighbour& other) {
     const auto ready = begin("peer", {{"peer", other.index}}, other.uuid);
     if (!ready && ready.error().code == Code::busy) {
-      bench_.verdict.notes.push_back("copies to " + sanitize(other.name) + " were not measured: it is in use");
+      bench_.verdict.notes.push_back("copies to " + sanitize(other.name) + " were not measured: that GPU is in use");
       return {};
     }
     TRY(ready);
@@ -289,7 +289,7 @@ class Examiner {
   Result<void> sustain() {
     TRY(begin("sustain", {{"seconds", static_cast<std::uint64_t>(gridctl::seconds(options_.under_load))}}));
     TRY(conversation_.send(wire::encode(wire::BenchSeed{1})));
-    // When heat and clocks have come to where they stay, its own tools are asked what it does about them.
+    // When heat and clocks have settled, the GPU's own tools are asked how it reacts.
     os::pause_for(options_.under_load / 2);
     if (conversation_.talk().look)
       if (const Result<Inventory> seen = conversation_.talk().look())
@@ -305,11 +305,11 @@ class Examiner {
   static std::uint32_t whole(const wire::BenchStage& stage, const char* name) {
     return static_cast<std::uint32_t>(std::clamp(stage.number(name), 0.0, 4294967295.0));
   }
-  // Sizes are the host's choice: what would take us minutes to check is not checked.
+  // The host chooses sizes: an answer that would take us minutes to check is not checked.
   static Result<void> affordable(double operations_of_a_part) {
     constexpr double k_most = 6e10;
     if (operations_of_a_part <= k_most) return {};
-    return make_error(Code::protocol_violation, "the host wants more checked than any device needs");
+    return make_error(Code::protocol_violation, "the host asks to check more than any device needs");
   }
 
   Result<GpuBench> judged() {

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside control: the tests of one device over a connection, gathered for the verdict.
+// Runs the tests of one device over a connection and gathers the results for the verdict. Internal to control.
 #pragma once
 
 #include "control/measure/bench.hpp"
 
 namespace gridctl::control {
 
-// Words of the program that tests GPUs.
+// Arguments of the program that tests GPUs.
 inline constexpr std::string_view k_cuda = "cuda", k_opencl = "opencl", k_gpu_kind = "gpu";
 
-// Requests of one connection, one after the other.
+// Sends requests over one connection, one after another.
 class BenchConversation {
  public:
   explicit BenchConversation(const BenchTalk& talk) : talk_(talk) {}
-  // The payload of the reply. An error reply is that error; `fatal` tells whether the link itself is at fault.
+  // Returns the payload of the reply; an error reply becomes that error. `fatal` says whether the link itself is at
+  // fault.
   [[nodiscard]] Result<std::string> ask(const std::string& payload, Duration patience);
   [[nodiscard]] Result<void> send(const std::string& payload);
   [[nodiscard]] Result<std::string> receive(Duration patience);
   [[nodiscard]] bool broken() const { return broken_; }
-  // The shortest of a few exchanges that cost the host nothing.
+  // Returns the shortest of a few exchanges that cost the host nothing.
   [[nodiscard]] Result<Duration> round_trip();
   [[nodiscard]] const BenchTalk& talk() const { return talk_; }
 
@@ -28,9 +29,9 @@ class BenchConversation {
   bool broken_ = false;
 };
 
-// A device as the driver of the host shows it, and the GPU of the inventory that it is.
+// Describes a device as the host's driver shows it, and the GPU of the inventory that it is.
 struct BenchTarget {
-  // Another device of the same backend.
+  // Describes another device of the same backend.
   struct Neighbour {
     std::string uuid, name;
     std::uint32_t index = 0;  // as the driver counts

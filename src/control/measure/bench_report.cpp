@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as a value and as JSON.
+// Converts the report between a value and JSON.
 #include <algorithm>
 
 #include "base/record.hpp"
@@ -138,7 +138,7 @@ std::map<std::string, double, std::less<>> figures_of(const BenchReport& report)
 namespace {
 constexpr double k_ssd_mbs = 350, k_nvme_mbs = 1000;  // no spinning disk reads as fast, no SATA disk as fast as that
 
-// The file system that the benchmark has measured: the one with the agent's home.
+// Returns the file system that the benchmark measured: the one with the agent's home.
 Disk* home_disk(Inventory& inventory) {
   Disk* found = nullptr;
   for (Disk& disk : inventory.disks) {
@@ -149,7 +149,7 @@ Disk* home_disk(Inventory& inventory) {
   return found;
 }
 
-// A hypervisor may call an NVMe disk anything; its speed is believed.
+// A hypervisor may call an NVMe disk anything, so the measured speed counts.
 bool is_faster_kind(Disk& disk, const BenchReport& report) {
   if (disk.kind != DiskKind::unknown && disk.kind != DiskKind::hdd) return false;
   const auto rate = report.host.find("disk_read_mbs");
@@ -201,7 +201,7 @@ Result<void> save_bench_report(registry::Registry& registry, const HostName& nam
 Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_kind)));
   for (const registry::HostReport& stored : reports) {
-    // Most are fine, and reading them whole would cost more than all the rest of placing.
+    // Most reports are fine, and reading them completely would cost more than the rest of placing.
     if (stored.body.find("\"mismatch\"") == std::string::npos && stored.body.find("\"unverified\"") == std::string::npos)
       continue;
     const Result<BenchReport> report = parse_bench_report(stored.body);

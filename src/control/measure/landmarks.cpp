@@ -46,7 +46,7 @@ Result<double> parse_degrees(std::string_view text, char positive, char negative
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (problem != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value) || std::abs(value) > max)
     return make_error(Code::usage,
-                      "'" + sanitize(text) + "' are no degrees, as in 52.5" + positive + " or 33.9" + negative);
+                      "'" + sanitize(text) + "' is not a number of degrees such as 52.5" + positive + " or 33.9" + negative);
   return sign * value;
 }
 
@@ -62,12 +62,12 @@ Result<LandmarkRow> parse_landmark(const std::vector<std::string>& words) {
   row.address = words[3];
   if (words.size() == 4) return row;
   const auto country = sched::country_of(words[4]);
-  if (!country) return make_error(Code::usage, "'" + sanitize(words[4]) + "' is no country code, as in DE");
+  if (!country) return make_error(Code::usage, "'" + sanitize(words[4]) + "' is not a country code such as DE");
   row.mark.country = *country;
   const double apart = sched::distance_to(*country, row.mark.at)->nearest_km;
   if (apart > 0)
     return make_error(Code::usage, "landmark " + words[0] + " would be " + std::to_string(std::lround(apart)) +
-                                       " km outside of " + *country + "; are latitude and longitude in this order?");
+                                       " km outside " + *country + "; are latitude and longitude in the right order?");
   return row;
 }
 
@@ -97,7 +97,7 @@ Result<std::vector<LandmarkRow>> read_landmarks(const Paths& paths) {
 }
 
 Result<void> write_landmarks(const Paths& paths, std::vector<LandmarkRow> rows) {
-  if (rows.size() > k_landmarks_max) return make_error(Code::usage, "there are 64 landmarks already");
+  if (rows.size() > k_landmarks_max) return make_error(Code::usage, "there are already 64 landmarks");
   std::sort(rows.begin(), rows.end(),
             [](const LandmarkRow& a, const LandmarkRow& b) { return a.mark.name < b.mark.name; });
   std::string text = "# NAME LATITUDE LONGITUDE ADDRESS [COUNTRY]; see gridctl-provider(1)\n";

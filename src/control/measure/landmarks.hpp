@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of known position, as the user listed them in the file `landmarks` of the state directory: a line each of
-// NAME LATITUDE LONGITUDE ADDRESS [COUNTRY]. ADDRESS is @here (this machine), @PROVIDER (a provider whose place is
-// known: it measures the others, which they cannot make shorter) or HOST:PORT (hosts measure it themselves, by
-// connecting and sending nothing). None is contacted unless it stands there.
+// Lists places of known position, from the user's file `landmarks` in the state directory: one line each of NAME
+// LATITUDE LONGITUDE ADDRESS [COUNTRY]. ADDRESS is @here (this machine), @PROVIDER (a provider whose place is known: it
+// measures the others, which cannot shorten the result) or HOST:PORT (hosts measure it themselves, by connecting and
+// sending nothing). Only listed addresses are contacted.
 #pragma once
 
 #include <string>
@@ -21,17 +21,17 @@ struct LandmarkRow {
   sched::Landmark mark;
   std::string address;
   [[nodiscard]] bool is_here() const { return address == "@here"; }
-  // The provider's name, empty when it is none.
+  // Returns the provider's name, or empty for another kind of address.
   [[nodiscard]] std::string provider() const {
     return address.starts_with('@') && !is_here() ? address.substr(1) : std::string();
   }
 };
 
-// "-33.87", "33.87S", "151.2E": degrees. usage when it is none.
+// Parses degrees such as "-33.87", "33.87S" and "151.2E". usage for anything else.
 [[nodiscard]] Result<double> parse_degrees(std::string_view text, char positive, char negative, double max);
-// The words of one line; usage with what is wrong.
+// Parses the words of one line; usage says what is wrong.
 [[nodiscard]] Result<LandmarkRow> parse_landmark(const std::vector<std::string>& words);
-// By name; none when there is no file. state_unreadable names the line that cannot be read.
+// Returns landmarks by name; none without a file. state_unreadable names the line that cannot be read.
 [[nodiscard]] Result<std::vector<LandmarkRow>> read_landmarks(const Paths& paths);
 [[nodiscard]] Result<void> write_landmarks(const Paths& paths, std::vector<LandmarkRow> rows);
 

@@ -39,7 +39,7 @@ Result<std::string> ask(Conversation& with, std::uint32_t stream, std::string pa
   return with.reply(stream);
 }
 
-Error gave_way() { return make_error(Code::cancelled, "the measurement gave way to a transfer"); }
+Error gave_way() { return make_error(Code::cancelled, "the measurement was stopped for a transfer"); }
 
 class HereMeter {
  public:
@@ -71,7 +71,7 @@ class HereMeter {
     return steps.bits_per_second();
   }
 
-  // The whole time counts: what a host says it was busy, one that wants to look near could claim. By the nonce it
+  // The complete time counts: a host that wants to look near could claim to have been busy. Because of the nonce, it
   // cannot answer before it was asked.
   Result<Duration> ping() {
     const std::uint64_t nonce = os::random_u64();
@@ -134,14 +134,14 @@ std::string reasons(const std::vector<wire::LinkFailure>& failures) {
   std::string text;
   for (const wire::LinkFailure& failure : failures)
     text += (text.empty() ? "" : "; ") + sanitize(failure.address, 64) + ": " + sanitize(failure.reason, 200);
-  return text.empty() ? "no address to connect to is known" : text;
+  return text.empty() ? "no known address to connect to" : text;
 }
 
 struct OneWay {
   wire::LinkResult connector, listener;
   wire::ListenReply listening;
 };
-// Both hosts over connections of their own, so that each can be told while the other waits.
+// Uses a separate connection to each host, so that one can be told something while the other waits.
 Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& listener, std::uint64_t bytes_max,
                                std::uint16_t port = 0) {
   TRY_ASSIGN(const LinkPtr to_listener, reach(listener));
@@ -201,7 +201,7 @@ Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std:
   PairMeasured measured;
   TRY_ASSIGN(const OneWay forth, connect_one_way(a, b, bytes_max));
   note(measured.a_to_b, forth);
-  // The rates are known then; what is left to learn is whether b may connect.
+  // The rates are known by now; only whether b may connect is left to learn.
   TRY_ASSIGN(const OneWay back, connect_one_way(b, a, measured.a_to_b.works ? 0 : bytes_max));
   note(measured.b_to_a, back);
   const auto smaller = [](std::optional<Duration>& into, const std::optional<Duration>& rtt) {
@@ -225,7 +225,7 @@ Result<PortProof> prove_port(const HostAccess& from, const HostAccess& to, std::
                              std::uint64_t bytes_max) {
   TRY_ASSIGN(const OneWay way, connect_one_way(from, to, bytes_max, port));
   if (port != 0 && way.listening.port != port)
-    return make_error(Code::unsupported, "the agent of " + to.provider.name.value + " listens on no port of our choice");
+    return make_error(Code::unsupported, "the agent of " + to.provider.name.value + " cannot listen on a chosen port");
   PortProof proof;
   note(proof.contact, way);
   proof.ephemeral_first = way.listening.ephemeral_first;
@@ -247,7 +247,7 @@ Result<wire::ReachReply> measure_landmarks(const HostAccess& place,
   TRY_ASSIGN(const std::string payload, ask(with, 1, wire::encode(wire::ReachRequest{targets, k_reach_tries})));
   TRY_ASSIGN(wire::ReachReply reply, wire::parse_reach_reply(payload));
   if (reply.targets.size() != targets.size())
-    return make_error(Code::protocol_violation, "the agent answered for another number of landmarks");
+    return make_error(Code::protocol_violation, "the agent answered for a different number of landmarks");
   for (wire::ReachReply::Reached& reached : reply.targets) reached.problem = sanitize(reached.problem, 200);
   return reply;
 }

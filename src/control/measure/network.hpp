@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures one link, blocking, for a worker thread. Nothing is recorded here. What hosts say is bounded and checked: a
-// round trip counts only with our nonce, bytes only with proof that they came.
+// Measures one link, blocking, for a worker thread. Records nothing. Reports from hosts are bounded and checked: a
+// round trip counts only with our nonce, bytes only with proof of receipt.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,11 @@ namespace gridctl::control {
 
 inline constexpr Duration k_resolve = std::chrono::seconds{3};  // to find the addresses of a name
 
-// Asked between two frames; true ends the measurement (cancelled): something more important needs the link.
+// Called between two frames; true ends the measurement (cancelled), because something more important needs the link.
 using GiveWay = std::function<bool()>;
 
-// Between here and a host, over a connection of its own on the way that transfers take (SSH and its windows included).
+// Measures between here and a host, over a separate connection on the path that transfers take (including SSH and its
+// windows).
 struct HereMeasured {
   Duration rtt{};                            // smallest
   std::optional<double> to_host, from_host;  // bits per second
@@ -28,7 +29,7 @@ struct HereMeasured {
 [[nodiscard]] Result<HereMeasured> measure_here(const HostAccess& place, const GiveWay& give_way,
                                                 std::uint64_t bytes_max);
 
-// Between two hosts. Both directions of connecting are tried; the first that works measures the rates of both.
+// Measures between two hosts. Tries both directions of connecting; the first that works measures the rates of both.
 struct PairMeasured {
   struct Contact {  // one of them connecting to the other
     bool works = false;
@@ -40,11 +41,13 @@ struct PairMeasured {
   std::optional<double> rate_ab, rate_ba;
   std::uint64_t bytes = 0;  // both ways
 };
-// `bytes_max` each way; 0: round trips alone. An error says nothing about the link: one of the two could not be asked.
+// `bytes_max`: each way; 0: only round trips. An error says nothing about the link: one of the two hosts could not be
+// asked.
 [[nodiscard]] Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std::uint64_t bytes_max);
 
-// Whether `from` reaches `to` where a gang's rendezvous will be, and at what rate. An error says nothing about the way:
-// one of the two could not be asked. `busy`: somebody listens on that port already, or the host measures another link.
+// Measures whether `from` reaches `to` at the address of a gang's rendezvous, and at what rate. An error says nothing
+// about the path: one of the two could not be asked. `busy`: the port is already in use, or the host is measuring
+// another link.
 struct PortProof {
   PairMeasured::Contact contact;
   std::optional<Duration> rtt;
@@ -55,12 +58,12 @@ struct PortProof {
 [[nodiscard]] Result<PortProof> prove_port(const HostAccess& from, const HostAccess& to, std::uint16_t port,
                                            std::uint64_t bytes_max);
 
-// How long the host takes to connect to these.
+// Measures how long the host takes to connect to these.
 [[nodiscard]] Result<wire::ReachReply> measure_landmarks(const HostAccess& place,
                                                          const std::vector<wire::ReachRequest::Target>& targets);
 
-// Returns the addresses of a listening host that another one may be sent to: first the ones at which we reach it, and
-// private ones that it says it has. A public address on its word alone could be somebody else's.
+// Returns the addresses of a listening host that another host may use: first those at which we reach it, then private
+// ones that it claims. A public address that only the host claims could belong to someone else.
 [[nodiscard]] std::vector<std::string> usable_addresses(const std::vector<std::string>& ours,
                                                         const std::vector<std::string>& claimed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conclusions from the registry's links: read, derive, schedule.
+// Draws conclusions from the registry's links: read, derive, schedule.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -18,7 +18,7 @@ namespace {
 
 Duration from_us(std::int64_t us) { return std::chrono::microseconds{us}; }
 
-// Every round trip between the host and a landmark, by whoever measured it.
+// Returns every round trip between the host and a landmark, whoever measured it.
 std::vector<sched::LandmarkRtt> landmark_rtts(const NetworkPicture& picture, const LinkIndex& links,
                                               const std::string& host) {
   std::vector<sched::LandmarkRtt> found;
@@ -76,8 +76,7 @@ std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLin
 }
 
 namespace {
-// Builds the picture of these hosts alone. The answer about a host depends on hosts of its declared site, and on
-// nothing else.
+// Builds the picture of these hosts alone. The answer for a host depends only on the hosts of its declared site.
 Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& paths,
                                   std::vector<registry::Provider> providers) {
   NetworkPicture picture;
@@ -118,7 +117,7 @@ Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths
 }
 
 Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name) {
-  // People do not wait for the distances between a thousand hosts, of which one is asked about.
+  // A person who asks about one host does not wait for the distances between a thousand.
   TRY_ASSIGN(registry::Provider own, registry.provider(name));
   std::vector<registry::Provider> near;
   if (own.site.empty()) {
@@ -208,7 +207,7 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
         pairs.push_back({from, name, age_of(contact.at, now), !contact.reason.empty() && !contact.full, contact.full,
                          is_slow(from, name) || is_slow(name, from)});
     }
-    // Transfers in both directions have told as much as a measurement would.
+    // Transfers in both directions have shown as much as a measurement would.
     const std::optional<Duration> to_host = rate_age(here, name), from_host = rate_age(name, here);
     if (to_host && from_host)
       host.here_age = std::min(host.here_age.value_or(Duration::max()), std::max(*to_host, *from_host));
@@ -223,7 +222,7 @@ std::vector<wire::ReachRequest::Target> reach_targets(const std::vector<Landmark
     const auto parsed = ssh::parse_address(row.address);
     const auto found = parsed ? os::numeric_addresses(parsed->host, clock.boot() + k_resolve, clock)
                               : Result<std::vector<std::string>>(parsed.error());
-    // One that cannot be looked up keeps its place: the host will say that this is no address.
+    // A name that cannot be resolved keeps its place: the host will report that it is not an address.
     targets.push_back({found && !found->empty() ? found->front() : "unknown",
                        parsed && parsed->port ? *parsed->port : std::uint16_t{1}});
   }

@@ -14,7 +14,7 @@ constexpr Duration k_rtt_memory = std::chrono::hours{24 * 7};  // hosts move, if
 
 std::int64_t us(Duration time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
 
-// A new row, or the older one kept where this one has nothing to say.
+// Returns a new row, or keeps the older one where this one has no value.
 registry::HostLink link(std::string source, std::string target, WallTime at, std::optional<Duration> rtt,
                         std::optional<double> rate) {
   registry::HostLink made{std::move(source), std::move(target), at, {}, rate};
@@ -49,7 +49,7 @@ Result<void> NetworkRecorder::pinged(const registry::Provider& provider, const p
   kept.rtt_samples = (anew ? 0 : kept.rtt_samples) + window.count();
   kept.rtt_at = now;
   TRY(save(provider.name, kept, now));
-  // The row has the rate's time where there is one; without a rate it is as old as the round trip.
+  // The row has the rate's time if there is a rate; otherwise it is as old as the round trip.
   const std::string here(registry::k_here);
   const auto known = links.find({here, provider.name.value});
   const WallTime at = known != links.end() && known->second->bits_per_second ? known->second->at : now;

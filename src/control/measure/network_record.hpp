@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes measured links into the registry, and their consequences: sites, islands, countries, contradictions.
+// Writes measured links and their consequences into the registry: sites, islands, countries, contradictions.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace gridctl::control {
 
-// Returns the age of a measurement; one that a clock set back puts into the future is of now.
+// Returns the age of a measurement; one in the future, because a clock was set back, counts as taken now.
 [[nodiscard]] inline Duration age_of(WallTime at, WallTime now) {
   return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)};
 }
 
-// The figures of one provider, for queries; unmeasured ones are absent. A host's own line is at least as fast as its
-// best link.
+// Holds the figures of one provider, for queries; unmeasured ones are absent. A host's own connection is at least as
+// fast as its best link.
 struct HostNetwork {
   std::optional<double> up_bits_per_second, down_bits_per_second;  // from the host, to it
   std::optional<Duration> latency;                                 // round trip from here
@@ -35,7 +35,7 @@ using LinkIndex = std::map<std::pair<std::string, std::string>, const registry::
 [[nodiscard]] LinkIndex index_links(std::span<const registry::HostLink> links);
 [[nodiscard]] std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLink> links);
 
-// Everything known, as of the registry now.
+// Holds everything known, as in the registry now.
 struct NetworkPicture {
   std::vector<registry::Provider> providers;
   std::vector<registry::HostLink> links;
@@ -45,21 +45,20 @@ struct NetworkPicture {
   std::map<std::string, sched::CountryFinding> countries;  // by provider
 };
 [[nodiscard]] Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths);
-// For `provider links --json`; of one provider alone when `only` names it.
+// Returns the JSON for `provider links --json`; for one provider only when `only` names it.
 [[nodiscard]] std::string to_json(const NetworkPicture& picture, const std::string& only, WallTime now);
 // "91.4 Mbit/s", "9.4 Gbit/s".
 [[nodiscard]] std::string rate_text(double bits_per_second);
 // "0.31 ms", "40.2 ms".
 [[nodiscard]] std::string rtt_text(Duration rtt);
-// One line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty when nothing
-// is known.
+// Returns one line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty if
+// nothing is known.
 [[nodiscard]] Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name);
 
-// Marks the hosts whose declared region cannot be true, for light itself is too slow.
+// Marks the hosts whose declared region cannot be true, because even light would be too slow.
 [[nodiscard]] Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 
-// Returns the due measurements among the hosts that answer. `asked`: by a person, who may spend more than the daemon
-// does.
+// Returns the due measurements among the hosts that answer. `asked`: by a person, who may spend more than the daemon.
 [[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
                                                             const std::function<bool(const std::string&)>& is_up,
                                                             bool asked = false);
@@ -80,9 +79,9 @@ class NetworkRecorder {
   [[nodiscard]] Result<void> pair(const HostName& a, const HostName& b, const PairMeasured& measured, WallTime now);
   [[nodiscard]] Result<void> landmarks(const HostName& name, const std::vector<LandmarkRow>& asked,
                                        const wire::ReachReply& reply, WallTime now);
-  // A transfer shows that a link is at least so fast: the figure is made anew when it is near to it or above it.
+  // A transfer shows the minimum speed of a link: the figure is updated if the transfer is near it or above it.
   [[nodiscard]] Result<void> transferred(const LinkMeter::Note& note, WallTime now);
-  // Derives all verdicts; those that changed into or out of a contradiction become events of their hosts.
+  // Derives all verdicts; those that start or stop being a contradiction become events of their hosts.
   [[nodiscard]] Result<void> judge(WallTime now);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry's record of a host's network beyond the matrix of links, as the host report "network": round trips from
-// here, who can connect to it, its reports on landmarks, the amount spent on measuring, the last verdicts.
+// Stores what the registry knows of a host's network beyond the matrix of links, as the host report "network": round
+// trips from here, who can connect to it, its reports on landmarks, the bytes spent on measuring, the last verdicts.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct NetworkReport {
 };
 
 [[nodiscard]] std::string encode(NetworkReport report);  // bounded: the oldest contacts go
-// An empty report when the text cannot be read: everything in it can be measured again.
+// Returns an empty report if the text cannot be read: everything in it can be measured again.
 [[nodiscard]] NetworkReport parse_network_report(std::string_view text);
 
 }  // namespace gridctl::control

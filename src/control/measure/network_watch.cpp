@@ -20,7 +20,7 @@ constexpr int k_judge_share = 50;  // judging takes at most so large a part of t
 constexpr Duration k_lock_patience = std::chrono::seconds{60};  // of a command, for a measurement of the daemon's
 constexpr Duration k_lock_look = std::chrono::milliseconds{50};
 
-// One measurement at a time in a state directory, whoever makes it.
+// Allows one measurement at a time in a state directory, across processes.
 Result<std::optional<os::FileLock>> measuring_lock(const Paths& paths) {
   return os::FileLock::try_acquire(paths.root / "network.lock");
 }
@@ -30,7 +30,7 @@ std::string name_of(const sched::LinkTask& task) {
   return kind + " of " + task.a + (task.b.empty() ? "" : " and " + task.b);
 }
 
-// Each way. What cannot be told is nothing.
+// Returns the bytes each way. Unknown counts as zero.
 std::uint64_t bytes_for(registry::Registry& registry, const sched::LinkTask& task, const registry::Provider& a,
                         const registry::Provider* b, WallTime now, bool asked) {
   using Kind = sched::LinkTask::Kind;
@@ -69,7 +69,7 @@ void NetworkWatch::tick(BootTime now) {
     if (!outcome) os::log(os::LogLevel::warn, std::string("while ") + doing + ": " + outcome.error().one_line());
   };
   for (const LinkMeter::Note& one : meter_.take()) {
-    note(recorder_.transferred(one, clock_.wall()), "recording how fast a transfer was");
+    note(recorder_.transferred(one, clock_.wall()), "recording the speed of a transfer");
     changed_ = true;
   }
   if (now >= next_pings_) {
@@ -79,7 +79,7 @@ void NetworkWatch::tick(BootTime now) {
   if (changed_ && now >= next_judge_) {
     changed_ = false;
     const BootTime began = clock_.boot();
-    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging what was measured of links");
+    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging the measurements of links");
     next_judge_ = clock_.boot() + std::max<Duration>(k_plan_pause / 5, (clock_.boot() - began) * k_judge_share);
   }
   if (!under_way_ && now >= next_plan_) {
@@ -194,12 +194,12 @@ Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock, std::optio
   for (const BootTime give_up = until.value_or(clock.boot() + k_lock_patience);;) {
     TRY_ASSIGN(std::optional<os::FileLock> lock, measuring_lock(paths));
     if (lock) return *std::move(lock);
-    if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl measures links");
+    if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl is measuring links");
     os::pause_for(k_lock_look);
   }
 }
 
-// As if nothing had ever been measured; the day's bytes stay spent.
+// Treats everything as never measured; the bytes spent today stay spent.
 void forget_ages(NetworkPicture& picture) {
   picture.links.clear();
   for (auto& [name, report] : picture.reports) {

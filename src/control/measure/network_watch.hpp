@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what is known of links fresh while the daemon runs: one measurement at a time, none while a tree or checkpoint
-// moves, within the day's bytes of each host. Loop thread only; measurements run on a thread of their own.
+// Keeps link figures fresh while the daemon runs: one measurement at a time, none while a tree or checkpoint moves,
+// within each host's daily bytes. Loop thread only; measurements run on their own thread.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ namespace gridctl::control {
 
 class NetworkWatch {
  public:
-  // `work_place` gives what is needed to reach a provider; `is_up` whether it answers now. All must outlive this.
+  // `work_place` returns what is needed to reach a provider; `is_up` returns whether it answers now. All must outlive
+  // this object.
   NetworkWatch(os::Loop& loop, os::Clock& clock, registry::Registry& registry, Paths paths, LinkMeter& meter,
                std::function<std::optional<HostAccess>(const HostName&)> work_place,
                std::function<bool(const std::string&)> is_up);
@@ -49,8 +50,8 @@ class NetworkWatch {
   os::Pool pool_{1};  // last: waits for the measurement, which refers to the others
 };
 
-// The daemon's measurements of an hour, now and in this thread: every due one that concerns `only` (all when empty).
-// `told` hears of each before it begins and of its error afterwards.
+// Runs the daemon's measurements now, in this thread: every due one that concerns `only` (all if empty). `told` is
+// called before each one, and with its error afterwards.
 struct MeasureAll {
   std::string only;
   bool even_fresh = false;  // also what is not due

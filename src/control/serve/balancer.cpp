@@ -27,7 +27,7 @@ Result<os::Path> find_balancer() {
   if (const std::optional<os::Path> found = os::find_program("haproxy")) return *found;
   for (const char* const path : {"/usr/sbin/haproxy", "/usr/local/sbin/haproxy"})  // not in everybody's PATH
     if (os::exists(path)) return os::Path(path);
-  return make_error(Code::unsupported, "services need the program haproxy on this machine, and it is not installed",
+  return make_error(Code::unsupported, "services need the program haproxy on this machine, but it is not installed",
                     "sudo apt-get install haproxy");
 }
 
@@ -45,7 +45,7 @@ Result<std::string> ask_balancer(const os::Path& socket, const std::string& comm
     answer.append(reinterpret_cast<const char*>(piece.data()), moved.bytes);
     if (moved.closed) return answer;
   }
-  return make_error(Code::protocol_violation, "haproxy answers without end");
+  return make_error(Code::protocol_violation, "haproxy sends an endless answer");
 }
 
 namespace {
@@ -107,13 +107,13 @@ void Balancer::ended(BootTime now) {
   pause_ = now - started_ < k_soon_ended ? std::clamp(pause_ * 2, k_pause_first, k_pause_max) : Duration{};
   not_before_ = now + pause_;
   if (pause_ < std::chrono::seconds{1}) return;
-  // It says why with -c alone: what it prints while it runs is not kept.
+  // HAProxy explains an error only with -c: its output while it runs is not kept.
   os::RunOptions options;
   options.output_max = k_words_max;
   const Result<os::RunOutcome> check = os::run({program_.string(), "-c", "-f", "haproxy.cfg"}, options);
   if (check && !check->status.success())
     trouble_ = "haproxy refuses its configuration: " + sanitize(std::string(trim(check->err)));
-  else if (trouble_.empty()) trouble_ = "haproxy ends again and again";
+  else if (trouble_.empty()) trouble_ = "haproxy keeps exiting";
   os::log(os::LogLevel::warn, trouble_);
 }
 
@@ -143,7 +143,7 @@ bool Balancer::is_drained(int replica) const {
   return found != nullptr && !found->is_up() && !found->status.starts_with("DOWN") && found->under_way == 0;
 }
 
-// Clients that are held are connections of the frontend alone.
+// Held clients are connections of the frontend only.
 std::uint64_t Balancer::under_way() const {
   const ServerLine* const all = line("BACKEND");
   const ServerLine* const front = line("FRONTEND");
@@ -160,7 +160,7 @@ void Balancer::keep(std::span<const ServerState> wanted, bool refuses) {
   const BootTime now = clock_.boot();
   if (pid_ >= 0)
     if (const auto status = os::try_wait(pid_); !status || *status) {
-      os::log(os::LogLevel::warn, "haproxy has ended: it is started again");
+      os::log(os::LogLevel::warn, "haproxy exited; restarting it");
       ended(now);
     }
   if (pid_ < 0) return start(now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAProxy as a child of the gateway: kept running, and its servers kept as they should be. Its working directory is
-// ours.
+// Runs HAProxy as a child of the gateway: keeps it running, and its servers in their wanted states. Its working
+// directory is ours.
 #pragma once
 
 #include <optional>
@@ -16,24 +16,24 @@
 
 namespace gridctl::control {
 
-// The program, or an error that names the package.
+// Returns the program, or an error that names the package.
 [[nodiscard]] Result<os::Path> find_balancer();
-// One command, or several with ';' between them, to the HAProxy of this folder.
+// Sends one command, or several separated by ';', to the HAProxy of this folder.
 [[nodiscard]] Result<std::string> ask_balancer(const os::Path& socket, const std::string& command, os::Clock& clock);
 
 class Balancer {
  public:
-  // `listen_fd` stays open here: clients that come while HAProxy is started again wait in the socket's queue.
+  // `listen_fd` stays open here: clients that connect while HAProxy restarts wait in the socket's queue.
   Balancer(os::Clock& clock, os::Path program, job::Service service, int replicas, int listen_fd);
   Balancer(const Balancer&) = delete;
   Balancer& operator=(const Balancer&) = delete;
   ~Balancer();
 
-  // Starts it when it does not run, and makes its servers as wanted. `refuses`: new requests are refused.
+  // Starts HAProxy if it is not running, and sets its servers as wanted. `refuses`: refuse new requests.
   void keep(std::span<const ServerState> wanted, bool refuses);
-  // The server gets no more requests until its probes pass again.
+  // Sends the server no more requests until its probes pass again.
   void distrust(const std::string& server);
-  // A replica gets requests.
+  // Returns true if at least one replica gets requests.
   [[nodiscard]] bool any_up() const;
   [[nodiscard]] bool is_up(int replica) const;
   [[nodiscard]] bool is_drained(int replica) const;  // it gets no requests, and has none

@@ -17,7 +17,7 @@ std::string in_ms(Duration time) {
   return std::to_string(std::chrono::duration_cast<milliseconds>(time).count()) + "ms";
 }
 
-// One word of the configuration: nothing in it has a meaning of its own, but for the quote itself.
+// Quotes one word of the configuration, so that nothing in it has a special meaning.
 std::string in_quotes(std::string_view text, bool is_format) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -36,7 +36,7 @@ std::string probe(const job::Service& service) {
   return text + "\n  http-check expect status " + (service.path.empty() ? "100-599" : "200-399") + "\n";
 }
 
-// Sets `txn.key`, by which a replica is chosen; a request without a key may go to any.
+// Sets `txn.key`, which selects a replica; a request without a key may go to any.
 std::string key_rules(job::Affinity affinity) {
   if (affinity == job::Affinity::session)
     return "  http-request set-var(txn.key) req.cook(gridctl-session)\n"
@@ -46,7 +46,7 @@ std::string key_rules(job::Affinity affinity) {
            "  http-response add-header Set-Cookie \"gridctl-session=%[var(txn.fresh)]; Path=/; HttpOnly; SameSite=Lax\" "
            "if { var(txn.fresh) -m found }\n";
   if (affinity == job::Affinity::none) return "";
-  // A conversation keeps its key while it grows: the first message that is not the system's, behind the system's.
+  // A conversation keeps its key while it grows: the system's message and the first message after it.
   std::string text = "  http-request set-var(txn.key) req.body,bytes(0,256) if METH_POST\n";
   for (const auto& [name, path] : {std::pair{"role", "$.messages[0].role"}, {"first", "$.messages[0].content"},
                                    {"second", "$.messages[1].content"}, {"prompt", "$.prompt"}})
@@ -58,8 +58,8 @@ std::string key_rules(job::Affinity affinity) {
                 "developer } { var(txn.first) -m found }\n";
 }
 
-// A draining server leaves the ring, and one that is much busier than the others passes a prompt on: another replica
-// computes it faster than this one gets to it. A session stays.
+// A draining server leaves the ring. A server much busier than the others passes a prompt on, because another replica
+// computes it before this one gets to it. A session stays.
 std::string balance(job::Affinity affinity) {
   if (affinity == job::Affinity::none) return "  balance leastconn\n";
   return std::string("  balance hash var(txn.key)\n  hash-type consistent\n") +
@@ -83,7 +83,7 @@ std::string backend(const job::Service& service, int replicas) {
   return text;
 }
 
-// Commas within double quotes separate nothing.
+// Commas inside double quotes do not separate fields.
 std::vector<std::string> csv_fields(std::string_view line) {
   std::vector<std::string> fields{""};
   bool quoted = false;
@@ -233,7 +233,7 @@ std::vector<std::string> repairs(std::span<const ServerLine> found, std::span<co
     const std::string name = server_name(static_cast<int>(i) + 1), server = "set server b/" + name;
     const auto line = std::ranges::find(found, name, &ServerLine::name);
     if (line == found.end() || state_of(*line) == wanted[i]) continue;
-    // A server that comes back counts as down until its probes pass, but for one that was up a moment ago.
+    // A server that returns counts as down until its probes pass, unless it was up a moment ago.
     commands.push_back(wanted[i] == ServerState::out ? server + " state maint"
                        : wanted[i] == ServerState::drain
                            ? server + " state drain"

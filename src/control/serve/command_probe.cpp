@@ -78,7 +78,7 @@ void CommandProbe::start(BootTime now) {
 void CommandProbe::give_up() {
   ++run_;
   if (const std::uint32_t stream = std::exchange(stream_, 0); stream != 0)
-    way_.end(stream, make_error(Code::cancelled, "the probe is over"));
+    way_.end(stream, make_error(Code::cancelled, "the probe has ended"));
   output_watch_.reset();
   output_.reset();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of a probe: runs in a replica again and again, and tells whether the replica may get requests. For the
+// Runs the command of a probe in a replica again and again, to decide whether the replica may get requests. For the
 // loop's thread.
 #pragma once
 
@@ -18,19 +18,19 @@ class CommandVerdict {
  public:
   void passed();
   void failed(const std::string& why);
-  // Why the replica gets no requests, for people; empty: it may get them.
+  // Returns why the replica gets no requests, for people; empty: it may get them.
   [[nodiscard]] const std::string& unfit() const { return unfit_; }
 
  private:
   std::string unfit_ = "the probe's command has not passed twice yet";
   int passes_ = 0, failures_ = 0;
 };
-// Text of an exit for people, with the last line that the command printed: "exit code 1: model is loading".
+// Describes an exit for people, with the last line that the command printed: "exit code 1: model is loading".
 [[nodiscard]] std::string probe_failure(const wire::StreamEnd& end, std::string_view output);
 
 class CommandProbe {
  public:
-  // Probes nothing when `service` has no command.
+  // Does nothing when `service` has no command.
   CommandProbe(os::Loop& loop, const job::Service& service, ReplicaWay& way);
   CommandProbe(const CommandProbe&) = delete;
   CommandProbe& operator=(const CommandProbe&) = delete;

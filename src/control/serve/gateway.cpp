@@ -30,7 +30,7 @@ constexpr Duration k_enter_patience = std::chrono::seconds{10};
 constexpr unsigned k_logins = 8;              // at once: those of dead hosts take their time
 constexpr std::uint16_t k_port_least = 1024;  // lower ones are for root
 
-// The address stays as long as it can be had: clients know it.
+// The address stays the same as long as it is available, because clients know it.
 Result<os::Listener> listen_for(const job::Service& service, const GatewayFiles& files, os::Clock& clock) {
   const std::optional<GatewayInfo> before = read_gateway(files);
   const std::uint16_t wanted = before && before->port != 0    ? before->port
@@ -104,7 +104,7 @@ class Gateway {
     look();
   }
 
-  // On a thread of its own: whoever commits may make a reader wait for a disk.
+  // Runs on its own thread: a process that commits may make a reader wait for a disk.
   void look() {
     if (looking_) return;
     looking_ = true;
@@ -179,7 +179,7 @@ Result<void> run_gateway(const os::Path& state_directory, const JobId& service) 
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   TRY_ASSIGN(registry::Job leader, registry.job(service));
   if (!leader.spec.service || !leader.spec.twin_of.value.empty())
-    return make_error(Code::usage, "job " + service.value + " is no service");
+    return make_error(Code::usage, "job " + service.value + " is not a service");
   const GatewayFiles files = gateway_files(paths, service);
   TRY(os::make_directories(files.folder));
   TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_gateway(files, clock));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateways of services as the daemon sees them: processes, and what they tell in files. An interface, for the
-// simulator has gateways of its own.
+// Gives the daemon its view of services' gateways: processes, and their reports in files. An interface, because the
+// simulator has its own gateways.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ class GatewayAccess {
  public:
   virtual ~GatewayAccess() = default;
   [[nodiscard]] virtual bool lives(const JobId& service) = 0;
-  // Starts the process; nobody has seen it live yet when this returns.
+  // Starts the process; it may not be alive yet when this returns.
   [[nodiscard]] virtual Result<void> start(const JobId& service) = 0;
-  // Returns what the gateway told last; nullopt means that none was ever there.
+  // Returns the gateway's last report; nullopt means that there never was one.
   [[nodiscard]] virtual std::optional<GatewayInfo> told(const JobId& service) = 0;
-  // The replica gets no new requests for k_leave from now on.
+  // Sends the replica no new requests for k_leave from now on.
   [[nodiscard]] virtual Result<void> let_leave(const JobId& service, int replica, WallTime now) = 0;
 };
 
-// Starts and asks the gateways of a state directory.
+// Starts and queries the gateways of a state directory.
 class LocalGateways : public GatewayAccess {
  public:
   explicit LocalGateways(Paths paths) : paths_(std::move(paths)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a gateway in the state directory, for the daemon and for commands.
+// Reads and writes the files of a gateway in the state directory, for the daemon and for commands.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct GatewayFiles {
   [[nodiscard]] os::Path log() const { return folder / "gateway.log"; }
   [[nodiscard]] os::Path leave(int replica) const { return folder / ("leave-" + std::to_string(replica)); }
 };
-// The replica gets no new requests for k_leave from now on; who wants more says it again. Thus one whose command has
-// died gets requests again.
+// Sends the replica no new requests for k_leave from now on; the caller repeats it to extend this. So if the command
+// dies, the replica gets requests again.
 inline constexpr Duration k_leave = std::chrono::seconds{5};
 [[nodiscard]] Result<void> let_leave(const GatewayFiles& files, int replica, WallTime now);
 [[nodiscard]] bool leaves_now(const GatewayFiles& files, int replica, WallTime now);
@@ -41,9 +41,9 @@ struct GatewayInfo {
 };
 [[nodiscard]] std::string gateway_url(const GatewayInfo& info);
 [[nodiscard]] Result<void> save_gateway(const GatewayFiles& files, const GatewayInfo& info);
-// nullopt: none was ever there.
+// Returns nullopt if there never was a gateway.
 [[nodiscard]] std::optional<GatewayInfo> read_gateway(const GatewayFiles& files);
-// Somebody holds the lock.
+// Returns true if a process holds the lock.
 [[nodiscard]] bool gateway_lives(const GatewayFiles& files);
 
 }  // namespace gridctl::control

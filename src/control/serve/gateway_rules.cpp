@@ -46,7 +46,7 @@ void GatewayRules::take(const ServiceSeen& seen) {
 }
 
 ServerState GatewayRules::see(std::size_t slot, const ReplicaSight& sight, Duration passed) {
-  // While it sleeps, an additional replica may have to prove a new version.
+  // While the service sleeps, an additional replica may have to prove a new version.
   const bool sleeps = scaler_.is_asleep() && slot + 1 < leaves_.size();
   const bool leaves = leaves_[slot] || sleeps || sight.dismissed;
   clocks_[slot].drained(leaves && sight.idle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gateway makes of what it sees: which replicas get requests, what it tells the daemon of them, and how many
-// it wants. No I/O but the registry's.
+// Decides from what the gateway sees: which replicas get requests, what to report about them to the daemon, and how
+// many are wanted. No I/O except the registry's.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-// The service as the registry has it.
+// Describes a replica as the registry has it.
 struct ReplicaSeen {
   std::optional<ReplicaPlace> place;
   bool leaves = false;  // it is being stopped or moved: no new requests
@@ -28,7 +28,7 @@ struct ServiceSeen {
 using FindProvider = std::function<Result<registry::Provider>(const HostName&)>;
 [[nodiscard]] Result<ServiceSeen> service_seen(registry::JobRecords& records, const FindProvider& find, const JobId& id);
 
-// One replica, now.
+// Describes the present state of one replica.
 struct ReplicaSight {
   Epoch epoch{};           // that the way leads to
   bool reachable = false;  // the way is open
@@ -40,18 +40,19 @@ struct ReplicaSight {
 
 class GatewayRules {
  public:
-  // `before`: what the gateway before this one told last.
+  // `before`: the last report of the previous gateway.
   GatewayRules(const job::Service& service, int replicas_max, int slots, const GatewayInfo& before);
 
   void take(const ServiceSeen& seen);
-  // Returns what the server of the replica in this slot, from 0 on, shall be. `passed` is the time since the last look.
+  // Returns the state that the server of the replica in this slot (from 0) should have. `passed` is the time since the
+  // last look.
   [[nodiscard]] ServerState see(std::size_t slot, const ReplicaSight& sight, Duration passed);
-  // Passes on to Scaler::see.
+  // Passes the figures to Scaler::see.
   void see_requests(BootTime now, std::uint64_t under_way, std::uint64_t requests, bool serves) {
     scaler_.see(now, under_way, requests, serves);
   }
   [[nodiscard]] bool stops() const { return stops_; }  // the user has ended the service
-  // Fills in what follows from all that was seen.
+  // Fills in the conclusions from everything seen.
   void tell(GatewayInfo& info) const;
 
  private:

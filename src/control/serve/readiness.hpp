@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the server of a replica gets ready in time, as its gateway sees it. Pure.
+// Judges whether the server of a replica becomes ready in time, as its gateway sees it. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gridctl::control {
 
-// A verdict on the attempt that a replica has; the daemon acts on it.
+// Holds a verdict on a replica's attempt; the daemon acts on it.
 struct ReplicaTold {
   Epoch epoch{};         // 0: it has none
   bool ready = false;    // its server was ready at some time
@@ -19,13 +19,13 @@ struct ReplicaTold {
   bool operator==(const ReplicaTold&) const = default;
 };
 
-// How long a server that was ready may fail its probe before it is started anew. A server that was never ready has
+// Returns how long a server that was ready may fail its probe before it is restarted. A server that was never ready has
 // `initial_delay`.
 [[nodiscard]] Duration patience_with_server(const job::Service& service, bool was_ready);
 
 class ReadyClock {
  public:
-  // Time counts only while the replica's host answers: a network that is down is not the server's fault.
+  // Time counts only while the replica's host answers: a broken network is not the server's fault.
   void see(Epoch epoch, bool reachable, bool up, Duration passed, const job::Service& service);
   void drained(bool is) { told_.drained = is; }
   void unfit(const std::string& why) { told_.unfit = why; }

@@ -24,7 +24,7 @@ void ReplicaWay::follow(std::optional<ReplicaPlace> place) {
   const bool other = !place || !place_ || place->epoch != place_->epoch;
   place_ = std::move(place);
   if (!other) return;
-  drop(place_ ? "the replica has moved" : "the replica does not run");
+  drop(place_ ? "the replica has moved" : "the replica is not running");
   connecting_ = false;  // where it was, which may be a dead host
   again_at_ = {};
   pause_ = k_again;

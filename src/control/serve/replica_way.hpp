@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to the port of one replica: a socket here, each connection of which becomes a stream to 127.0.0.1:PORT inside
-// the replica's attempt. While there is no way, nobody listens at the socket: who connects learns it at once and may
-// ask another replica. For the loop's thread.
+// Provides the way to the port of one replica: a local socket, each connection of which becomes a stream to
+// 127.0.0.1:PORT inside the replica's attempt. While there is no way, nothing listens at the socket, so that a client
+// learns it at once and may try another replica. For the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-// Where a replica runs now.
+// Describes where a replica runs now.
 struct ReplicaPlace {
   JobId job;
   Epoch epoch;
@@ -30,13 +30,13 @@ class ReplicaWay {
   using Enter = std::function<Result<std::unique_ptr<AgentChannel>>(const ReplicaPlace&)>;
   ReplicaWay(os::Loop& loop, os::Clock& clock, os::Pool& pool, Enter enter, std::string socket);
 
-  // Nobody answers at the replica's port: its program has gone, or the way to it.
+  // Called when nothing answers at the replica's port: its program, or the way to it, is gone.
   std::function<void()> on_refused;
-  // nullopt: it runs nowhere.
+  // nullopt: the replica does not run.
   void follow(std::optional<ReplicaPlace> place);
   void tick(BootTime now);
   [[nodiscard]] bool is_open() const { return call_ != nullptr && !is_doubtful(); }
-  // Opens a stream that is not a connection of a client: a program inside the attempt. Only while is_open().
+  // Opens a stream that is not a client's connection: a program inside the attempt. Only while is_open().
   std::uint32_t run(const wire::StreamOpen& request, transfer::StreamEnds ends, transfer::StreamEvents events);
   void end(std::uint32_t stream, const Error& why);
   [[nodiscard]] Epoch epoch() const { return place_ ? place_->epoch : Epoch{}; }  // that it leads to; 0: nowhere

@@ -18,7 +18,7 @@ class Roll {
  public:
   Roll(RollDesk& desk, const NewVersion& version) : desk_(desk), version_(version) {}
 
-  // Nothing is left to do, also not of a command that was interrupted.
+  // Returns true if nothing is left to do, including for an interrupted command.
   Result<bool> is_done() {
     TRY_ASSIGN(const bool all, all_have_it());
     if (!all) return false;
@@ -46,9 +46,9 @@ class Roll {
           return Error(rolled.error())
               .with_context(std::to_string(version_.leader.spec.twins - number) + " of " +
                             std::to_string(version_.leader.spec.twins) +
-                            " replicas run the new version; the others run the one before");
+                            " replicas run the new version; the others run the earlier one");
         }
-      // A replica that was made meanwhile may have what the first one had then.
+      // A replica made in the meantime may have the version that the first one had then.
       TRY_ASSIGN(all, all_have_it());
     }
     TRY(drain(spare));
@@ -72,7 +72,8 @@ class Roll {
     return true;
   }
 
-  // The registry says that it has this version: the file, and what the files that it names contain.
+  // Returns true if, by the registry, the replica has this version: the file, and the contents of the files that it
+  // names.
   Result<bool> has_version(int number) {
     const Result<registry::Job> job = desk_.job(id_of(number));
     if (!job)
@@ -82,7 +83,7 @@ class Roll {
     return desk_.are_same(job->spec, inputs, version_.inputs);
   }
 
-  // The replica of this number runs the new version from its next attempt on; one that does not run begins.
+  // Gives the replica the new version from its next attempt on; starts it if it is not running.
   Result<void> put(int number) {
     const JobId id = id_of(number);
     TRY(desk_.keep_secrets(id));
@@ -101,7 +102,7 @@ class Roll {
     return {};
   }
 
-  // An additional replica that an earlier command has ended may still be at it.
+  // An additional replica that an earlier command ended may still be stopping.
   Result<void> wait_ended(int number) {
     const BootTime deadline = desk_.now() + k_settle_patience;
     for (; desk_.now() < deadline; desk_.pause(k_roll_look)) {
@@ -109,11 +110,11 @@ class Roll {
       if (!job) return job.error().code == Code::not_found ? Result<void>{} : job.error();
       if (job::is_final(job->state) || (!job->machine.cancel && job->machine.limit.empty())) return {};
     }
-    return make_error(Code::timed_out, "the replica of the update before does not end",
+    return make_error(Code::timed_out, "the additional replica of an earlier update does not end",
                       "gridctl job explain " + id_of(number).value);
   }
 
-  // One that stands in for another replica is replaced: until it has stopped, its server would pass for the new one.
+  // A replica that stands in for another is replaced: until it has stopped, its server would pass for the new one.
   Result<void> put_spare(int number) {
     const Result<registry::Job> before = desk_.job(id_of(number));
     if (!before && before.error().code != Code::not_found) return before.error();
@@ -130,21 +131,21 @@ class Roll {
     return {};
   }
 
-  // Fewer replicas will do now, or none: this one has the version when it is wanted again.
+  // Returns true if fewer replicas are needed now: this one gets the version when it is wanted again.
   [[nodiscard]] bool is_unwanted(int number, const GatewayInfo& told, const registry::Job& job) const {
     if (number > version_.leader.spec.twins) return false;
     if (job::is_final(job.state)) return told.wanted > 0 && number > told.wanted;
     return number == 1 && told.asleep && job.machine.attempt() == nullptr;
   }
 
-  // One that is being stopped for the new version still answers with the one before.
+  // A replica that is being stopped for the new version still answers with the earlier one.
   static bool is_ready(int number, const registry::Job& job, const std::optional<GatewayInfo>& told) {
     const auto slot = static_cast<std::size_t>(number) - 1;
     return told && slot < told->replicas.size() && told->replicas[slot].ready && std::holds_alternative<job::Running>(job.machine.phase) &&
            told->replicas[slot].epoch == job.machine.epoch;
   }
 
-  // Its server answers; or why it never will.
+  // Waits until its server answers; returns an error if it never will.
   Result<void> wait_ready(int number) {
     const JobId id = id_of(number);
     const BootTime began = desk_.now();
@@ -164,12 +165,12 @@ class Roll {
         return make_error(Code::job_failed, who + " has ended: " + job.machine.reason_text,
                           "gridctl job logs " + id.value);
       if (job.machine.failures.size() > failures)
-        return make_error(Code::job_failed, who + " does not get ready: " + job.machine.reason_text,
+        return make_error(Code::job_failed, who + " does not become ready: " + job.machine.reason_text,
                           "gridctl job logs " + id.value);
       if (job.machine.attempt() != nullptr) placed_last = now;
       if (is_ready(number, job, told)) return {};
       if (now - placed_last > k_unplaced_patience)
-        return make_error(Code::no_provider_fits, "no host takes " + who + ": " + job.machine.reason_text,
+        return make_error(Code::no_provider_fits, "no host can run " + who + ": " + job.machine.reason_text,
                           "gridctl job explain " + id.value);
       if (now - began > version_.spec.service->initial_delay + k_settle_patience)
         return make_error(Code::timed_out, who + " is not ready after " + format_duration(now - began),
@@ -177,7 +178,7 @@ class Roll {
     }
   }
 
-  // Requests that it has are answered, and it gets no new ones; at most as long as `drain` says.
+  // Lets the replica answer its requests and gives it no new ones, for at most as long as `drain` says.
   Result<void> drain(int number) {
     const BootTime deadline = desk_.now() + version_.leader.spec.service->drain;
     bool drains = false;  // the gateway has taken notice
@@ -214,7 +215,7 @@ class Roll {
     return {};
   }
 
-  // The additional replica's host may have been lost since it was ready, also while this one is drained.
+  // The additional replica's host may have been lost since it was ready, even while this one is drained.
   Result<void> drain_beside(int number, int spare) {
     for (int tries = 0; tries < k_drains_max; ++tries) {
       TRY(wait_ready(spare));
@@ -226,7 +227,7 @@ class Roll {
                       "gridctl job explain " + id_of(spare).value);
   }
 
-  // Until then its server may still be there.
+  // Waits, because its server may still be running until then.
   Result<void> wait_stopped(int number, Epoch epoch) {
     const BootTime deadline = desk_.now() + k_settle_patience;
     for (; desk_.now() < deadline; desk_.pause(k_roll_look)) {

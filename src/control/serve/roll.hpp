@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A new version takes the place of a service that runs. First one more replica has the new version, which proves that it
-// can be placed and gets ready; then each replica is drained, stopped and started with it, one after the other; then the
-// additional one leaves. Replicas know what they run: a roll that was interrupted is finished by the next one.
+// Replaces a running service with a new version. First, one additional replica gets the new version, which proves that
+// it can be placed and becomes ready; then each replica is drained, stopped and started with it, one after another;
+// then the additional one ends. Replicas know their version, so the next roll finishes an interrupted one.
 #pragma once
 
 #include <optional>
@@ -32,16 +32,16 @@ class RollDesk {
   [[nodiscard]] virtual Result<void> replace(const JobId& id, const job::Spec& spec,
                                              const std::vector<registry::Input>& inputs, const job::Event& what) = 0;
   [[nodiscard]] virtual Result<void> apply(const JobId& id, const job::Event& what) = 0;
-  // The secrets of the new version lie ready for the replica.
+  // Stores the secrets of the new version for the replica.
   [[nodiscard]] virtual Result<void> keep_secrets(const JobId& id) = 0;
-  // Something was written that the daemon shall act on.
+  // Tells the daemon that something was written that it should act on.
   [[nodiscard]] virtual Result<void> committed() = 0;
   [[nodiscard]] virtual bool are_same(const job::Spec& spec, const std::vector<registry::Input>& one,
                                       const std::vector<registry::Input>& other) = 0;
 
   [[nodiscard]] virtual bool gateway_lives() = 0;
   [[nodiscard]] virtual std::optional<GatewayInfo> told() = 0;
-  // nullopt: the gateway does not answer just now.
+  // Returns nullopt if the gateway does not answer now.
   [[nodiscard]] virtual std::optional<ServerLine> line(int replica) = 0;
   [[nodiscard]] virtual Result<void> let_leave(int replica) = 0;
   virtual void let_stay(int replica) = 0;
@@ -51,7 +51,7 @@ class RollDesk {
   virtual void note(const std::string& text) = 0;
 };
 
-// Nothing is left to do, also not of a roll that was interrupted.
+// Returns true if nothing is left to do, including for an interrupted roll.
 [[nodiscard]] Result<bool> is_rolled(RollDesk& desk, const NewVersion& version);
 [[nodiscard]] Result<void> roll(RollDesk& desk, const NewVersion& version);
 

@@ -20,13 +20,13 @@ Scaler::Scaler(const job::Service& service, int replicas_max, int before, bool w
                   : std::clamp(before, std::min(service.replicas_min, replicas_max), replicas_max)),
       asleep_(service.sleeps && was_asleep) {}
 
-// The mean of the last minute, or of as long as it takes to be sure that more are needed.
+// Returns the mean of the last minute, or of the time needed to be sure that more are needed.
 double Scaler::load() const {
   if (samples_.empty()) return 0;
   if (service_.scale_rate <= 0) return sum_ / static_cast<double>(samples_.size()) / service_.scale_concurrency;
   const Sample &first = samples_.front(), &last = samples_.back();
   const double passed = gridctl::seconds(last.at - first.at);
-  // HAProxy that was started anew counts from 0.
+  // A restarted HAProxy counts from 0.
   if (passed <= 0 || last.requests < first.requests) return static_cast<double>(wanted_);
   return static_cast<double>(last.requests - first.requests) / passed / service_.scale_rate;
 }
@@ -35,7 +35,8 @@ int Scaler::asked_for() const {
   return std::clamp(static_cast<int>(std::ceil(load() - 1e-9)), service_.replicas_min, most_);
 }
 
-// One that loads is not idle: those who woke it may have given up, and the next ones would have to wake it again.
+// A replica that is loading is not idle: the client that woke it may have given up, and the next one would have to wake
+// it again.
 void Scaler::rest(BootTime now, bool is_idle) {
   if (!is_idle) return idle_since_.reset();
   if (!idle_since_) idle_since_ = now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many replicas a service shall have, by the requests that are under way, or by how many come in a second. Pure.
+// Decides how many replicas a service should have, by the requests under way or by the requests per second. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace gridctl::control {
 
 class Scaler {
  public:
-  // `replicas_max`: of the file; `before`: as many as there were when the gateway before this one ended, or 0.
+  // `replicas_max`: from the file. `before`: the number of replicas when the previous gateway ended, or 0.
   Scaler(const job::Service& service, int replicas_max, int before, bool was_asleep);
 
-  // `under_way`: requests at replicas and in queues, now. `requests`: all that ever came to replicas. `serves`: a
-  // replica is ready. To be told often.
+  // `under_way`: requests at replicas and in queues, now. `requests`: all that ever reached replicas. `serves`: a
+  // replica is ready. Call it often.
   void see(BootTime now, std::uint64_t under_way, std::uint64_t requests, bool serves);
   [[nodiscard]] int wanted() const { return wanted_; }
   [[nodiscard]] bool is_asleep() const { return asleep_; }  // then not even one is wanted

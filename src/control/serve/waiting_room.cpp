@@ -30,7 +30,7 @@ void WaitingRoom::take_in() {
   }
 }
 
-// The request itself is nothing to us: HAProxy has it.
+// The content of the request does not matter here: HAProxy has it.
 void WaitingRoom::read(int fd) {
   std::array<std::byte, 16384> piece{};
   const Result<os::Moved> moved = os::read_now(fd, piece);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests whose replica was lost while no other is ready: HAProxy brings them to a socket here, as to a server of last
-// resort, and asks a replica again when it is told to. For the loop's thread.
+// Holds requests whose replica was lost while no other is ready: HAProxy sends them to a socket here, as to a server of
+// last resort, and asks a replica again when told to. For the loop's thread.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ class WaitingRoom {
  public:
   WaitingRoom(os::Loop& loop, os::Clock& clock, os::Listener listener);
 
-  // Lets all go when a replica is ready, and those that have waited for too long.
+  // Releases all requests when a replica is ready, and those that have waited too long.
   void tick(bool ready);
   [[nodiscard]] std::size_t guests() const { return guests_.size(); }
 

@@ -21,7 +21,7 @@ constexpr std::string_view k_header =
     "link_bw_gbs_bidir,pcie_gen,pcie_lanes,tdp_w,gemm_bf16_frac_low,gemm_bf16_frac_high,fp32_frac_low,fp32_frac_high,"
     "membw_frac_low,membw_frac_high,confirmed,source,note";
 
-// Cells of one line: commas inside double quotes do not separate.
+// Splits one line into cells: commas inside double quotes do not separate.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -33,7 +33,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-// Reads the cells of one line and remembers the first that is no number.
+// Reads the cells of one line and remembers the first that is not a number.
 class Row {
  public:
   explicit Row(std::vector<std::string> cells) : cells_(std::move(cells)) {}
@@ -48,7 +48,7 @@ class Row {
     if (cell.empty()) return std::nullopt;
     const auto value = parse_number<double>(cell);
     if (value && !(*value < 0 || *value > 1e9)) return value;
-    if (wrong_.empty()) wrong_ = "'" + cell + "' is no number";
+    if (wrong_.empty()) wrong_ = "'" + cell + "' is not a number";
     return std::nullopt;
   }
   template <class Integer>
@@ -139,7 +139,7 @@ Result<std::vector<GpuModel>> parse_catalogue(std::string_view csv) {
     GpuModel model = model_of(row);
     if (!row.wrong().empty()) return wrong(i + 1, row.wrong());
     if (model.key.empty() || model.memory_gb == 0) return wrong(i + 1, "a model needs a name and a memory size");
-    if (!keys.insert(squeezed(model.key)).second) return wrong(i + 1, "'" + model.key + "' is there twice");
+    if (!keys.insert(squeezed(model.key)).second) return wrong(i + 1, "'" + model.key + "' appears twice");
     models.push_back(std::move(model));
   }
   return models;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures that each model of GPU should reach: data/gpus.csv, compiled in. Matching happens here and not on hosts,
-// so that a better catalogue needs no new agents and no host names its own model. Pure; the catalogue is read once.
+// Holds the figures that each GPU model should reach: data/gpus.csv, compiled in. Matching happens here and not on
+// hosts, so that a better catalogue needs no new agents and no host names its own model. Pure; the catalogue is read
+// once.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,17 @@
 
 namespace gridctl::sched {
 
-// Part of the declared peak that a sound device reaches in a good test (theory: fractions of bench results by class).
+// Gives the part of the declared peak that a sound device reaches in a good test (theory: fractions of bench results by
+// class).
 struct Band {
   double low = 0, high = 0;
 };
 
-// How well the row's figures are known: datasheets; computed from units and clocks; from memory. A host is never
-// failed on an unconfirmed figure.
+// Says how well the row's figures are known: datasheets; computed from units and clocks; from memory. A host never
+// fails on an unconfirmed figure.
 enum class Confirmed : std::uint8_t { yes, derived, unconfirmed };
 
-// Rates are of dense matrices in TFLOPS (1e12 operations a second), bandwidths in 1e9 bytes a second.
+// Rates are those of dense matrices in TFLOPS (1e12 operations a second), bandwidths in 1e9 bytes a second.
 inline constexpr std::string_view k_geforce_family = "nv_geforce";
 struct GpuModel {
   Vendor vendor = Vendor::nvidia;
@@ -49,13 +51,13 @@ struct GpuModel {
 };
 
 [[nodiscard]] std::span<const GpuModel> catalogue();
-// Reads a catalogue; names the line that is wrong. What is compiled in is read by it, and tested.
+// Reads a catalogue; an error names the wrong line. It reads the compiled-in one too, which is tested.
 [[nodiscard]] Result<std::vector<GpuModel>> parse_catalogue(std::string_view csv);
 
-// By key, letters of either case, blanks, '-' and '_' alike: "rtx_4090", "H100-SXM5-80GB". nullptr when there is none.
+// Finds a model by key, ignoring case, blanks, '-' and '_': "rtx_4090", "H100-SXM5-80GB". nullptr if there is none.
 [[nodiscard]] const GpuModel* model_by_key(std::string_view key);
 
-// Result of recognising a device. `model` is null when it is not surely known, and `why` says why.
+// Holds the result of recognising a device. `model` is null if it is not certain, and `why` says why.
 struct ModelMatch {
   const GpuModel* model = nullptr;
   const GpuModel* named = nullptr;          // the model that the name claims and that `contradictions` rule out
@@ -65,8 +67,8 @@ struct ModelMatch {
   std::string why;           // "a laptop part: the catalogue has desktop parts only"
 };
 
-// The known properties of a device. Units, power and memory distinguish parts that share a name; unknown ones decide
-// nothing.
+// Holds the known properties of a device. Units, power and memory distinguish parts that share a name; unknown ones
+// decide nothing.
 struct GpuClues {
   Vendor vendor = Vendor::nvidia;
   std::string_view name;           // as the driver or a person says it
@@ -78,34 +80,35 @@ struct GpuClues {
   std::string_view pci_device{};  // "10de:2335"; empty = unknown
 };
 
-// Strips maker, memory size, form and partition from the name; takes a row whose key or alias says the same words and
-// whose memory, units and architecture do not contradict. Two rows that fit are none. Laptop and Max-Q parts are never
-// taken for desktop parts, nor the other way round. Matched only without doubt: a wrong model makes a sound host look
-// like a liar. A name that claims one model while architecture, memory, units or PCI device are another's yields that
-// model's contradictions; a board of that name in another size (`other_sizes_of`) contradicts nothing.
+// Strips maker, memory size, form and partition from the name; takes a row whose key or alias has the same words and
+// whose memory, units and architecture do not contradict. Two matching rows count as none. Laptop and Max-Q parts are
+// never taken for desktop parts, or the other way round. Matches only without doubt: a wrong model makes a sound host
+// look like a liar. If a name claims one model but architecture, memory, units or PCI device belong to another, the
+// result lists that model's contradictions; a board with that name in another size (`other_sizes_of`) contradicts
+// nothing.
 [[nodiscard]] ModelMatch find_model(const GpuClues& clues);
 [[nodiscard]] ModelMatch find_model(const Gpu& gpu);
 
-// The models that a PCI device id ("10de:2335") belongs to; empty when the id is not known here.
+// Returns the models that a PCI device id ("10de:2335") belongs to; empty if the id is not known here.
 [[nodiscard]] std::vector<std::string_view> models_of_pci_device(std::string_view id);
-// The other sizes in which boards of the model's name exist.
+// Lists the other sizes of boards with the model's name.
 struct OtherSize {
   double memory_gb = 0;
   std::uint32_t units = 0;
 };
 [[nodiscard]] std::vector<OtherSize> other_sizes_of(std::string_view key);
-// "a T4", "an H200 SXM".
+// Returns "a T4", "an H200 SXM".
 [[nodiscard]] std::string with_article(std::string_view key);
-// Whether two product names mean one model, whatever maker, brand and memory size they mention.
+// Returns whether two product names mean one model, whatever maker, brand and memory size they mention.
 [[nodiscard]] bool is_same_product(std::string_view a, std::string_view b);
 
-// All rows that the words allow, whatever the device: "A100" is four. For declarations and queries.
+// Returns all rows that the words allow, whatever the device: "A100" matches four. For declarations and queries.
 [[nodiscard]] std::vector<const GpuModel*> models_named(std::string_view name);
 
-// Does a size that the driver shows belong to a nominal one (0.93 to 1.08 of it)?
+// Returns whether a size shown by the driver belongs to a nominal one (0.93 to 1.08 of it).
 [[nodiscard]] bool memory_is_nominal(std::uint64_t bytes, double nominal_gb);
 
-// Writes Gpu::model of every GPU; whatever stood there came from outside.
+// Sets Gpu::model of every GPU; an existing value came from outside.
 void name_models(Inventory& inventory);
 
 }  // namespace gridctl::sched

@@ -19,9 +19,9 @@ constexpr double k_memory_high = 1.08;    // nominal GB are GiB on most boards (
 constexpr std::size_t k_name_max = 128;   // characters looked at: product names come from hosts
 constexpr std::size_t k_wanted_max = 64;  // characters of a name in a request
 
-// Words that say who makes or sells it; a user may write them or not, a driver too.
+// Words for the maker or seller, which users and drivers may omit.
 constexpr std::string_view k_brands[] = {"nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "intel"};
-// Words of a product name that tell no other model apart.
+// Words of a product name that do not distinguish models.
 constexpr std::string_view k_optional[] = {"rtx",  "gtx",    "rx",          "arc",   "gpu",   "graphics", "generation",
                                            "sxm",  "sxm2",   "sxm3",        "sxm4",  "sxm5",  "sxm6",     "pcie",
                                            "pci",  "nvl",    "oam",         "hbm2",  "hbm2e", "hbm3",     "hbm3e",
@@ -45,7 +45,7 @@ Wanted wanted_of(std::string_view name) {
 
 bool model_matches(const std::string& model, std::string_view product) {
   if (model.empty()) return false;
-  // reached[p]: the words so far can be written as the first p characters of the model
+  // reached[p]: the words so far can be written as the first p characters of the model.
   std::vector<bool> reached(model.size() + 1, false);
   reached[0] = true;
   for (const std::string& word : words_of(product, k_name_max)) {
@@ -66,7 +66,7 @@ std::optional<double> real(const std::optional<std::uint64_t>& value) {
   return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
 }
 
-// A size as the job file writes it: "40GB", "24GiB", or bytes when neither is whole.
+// Writes a size like the job file: "40GB", "24GiB", or bytes if neither is a whole number.
 std::string size_text(std::uint64_t bytes) {
   if (bytes % 1'000'000'000 == 0) return std::to_string(bytes / 1'000'000'000) + "GB";
   if (bytes % (1ull << 30) == 0) return std::to_string(bytes >> 30) + "GiB";
@@ -86,7 +86,7 @@ GpuMismatch match_gpu(const job::GpuRequest& request, const Gpu& gpu) {
   bool sized = request.names.empty();
   for (const std::string& name : request.names) {
     const Wanted wanted = wanted_of(name);
-    // The driver's name of a device need not hold all words of its model: "NVIDIA H100 80GB HBM3" is an H100 SXM5.
+    // The driver's name of a device need not contain all words of its model: "NVIDIA H100 80GB HBM3" is an H100 SXM5.
     if (!model_matches(wanted.model, gpu.name) && !model_matches(wanted.model, gpu.model)) continue;
     named = true;
     const auto nominal = wanted.memory_gb ? std::optional<double>(*wanted.memory_gb * 1e9) : std::nullopt;

@@ -77,7 +77,7 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
     return bad(whole, "GPUs are counted in whole numbers");
   const Range range = range_of(part);
   std::string low(range.low), high(range.high);
-  // "16..32GB": the unit of one end holds for both
+  // "16..32GB": the unit of one end applies to both.
   if (all_digits(low) && !high.empty()) {
     const std::size_t unit = high.find_first_not_of("0123456789.");
     if (unit == std::string::npos) return bad(whole, "the memory has no unit; write e.g. 40GB");
@@ -93,11 +93,11 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
     return bad(whole, "the memory range is reversed");
   constexpr std::uint64_t k_least = 1 << 20, k_most = std::uint64_t{1} << 43;  // 1 MiB, 8 TiB
   for (const auto& size : {into.memory_min, into.memory_max})
-    if (size && (*size < k_least || *size > k_most)) return bad(whole, "no GPU has such a memory; write e.g. 40GB");
+    if (size && (*size < k_least || *size > k_most)) return bad(whole, "no GPU has this much memory; write e.g. 40GB");
   return {};
 }
 
-// "24G", "80g", "2x", "A100x8": a size or a count that is written in another way.
+// Suggests the right spelling for "24G", "80g", "2x", "A100x8": a size or a count written differently.
 std::string meant_by(std::string_view name) {
   const std::size_t times = name.find_last_of("xX");
   if (times != std::string_view::npos && times + 1 < name.size() && all_digits(name.substr(times + 1)) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of GPUs as words. Pure.
+// Splits names of GPUs into words. Pure.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,10 @@ namespace gridctl::sched {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-// "80gb", "80g", "80gib" -> 80; at most four digits.
+// Returns 80 for "80gb", "80g", "80gib"; at most four digits.
 [[nodiscard]] std::optional<double> gigabytes(std::string_view word);
-// Lower-case words of letters and digits; "(R)" and "(TM)" are blanks, "16 GB" is one word. At most `max` bytes count.
+// Returns lower-case words of letters and digits; "(R)" and "(TM)" are blanks, "16 GB" is one word. At most `max` bytes
+// count.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view name, std::size_t max);
 
 }  // namespace gridctl::sched

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On-demand list prices of GPUs at a hyperscaler, shown so that people see how much a placement saves. Pure.
+// Lists on-demand prices of GPUs at a hyperscaler, so that people see how much a placement saves. Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which row of the catalogue a device is.
+// Finds the catalogue row of a device.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ constexpr std::array k_processor_memory_gb{120.0, 240.0, 480.0};  // that GH200'
 constexpr int k_mig_slices = 7;                                   // of a whole GPU
 constexpr int k_mig_slices_a30 = 4;
 
-// Words that tell no model from another.
+// Words that do not distinguish models.
 constexpr std::array k_noise{"nvidia",   "geforce", "tesla",       "amd",         "ati",         "radeon", "instinct",
                              "intel",    "gpu",     "graphics",    "series",      "generation",  "data",   "center",
                              "edition",  "server",  "workstation", "corporation", "accelerator", "oam",    "mcm",
@@ -30,7 +30,7 @@ constexpr std::array k_noise{"nvidia",   "geforce", "tesla",       "amd",       
                              "notebook", "mobile",  "with",        "design"};
 constexpr std::string_view k_usual_form = "pcie";  // of a model whose name says none
 constexpr std::array k_forms{"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "nvl"};
-// Boards of two dies that show themselves as two devices, each with half the row's figures.
+// Boards with two dies that appear as two devices, each with half the row's figures.
 constexpr std::array k_two_dies{"Instinct MI250X", "Instinct MI250"};
 
 struct Name {
@@ -58,8 +58,8 @@ Name name_of(std::string_view text) {
   return name;
 }
 
-// The part of the text that names the product: what stands in the last brackets of "Navi 31 [Radeon RX 7900 XTX]", what
-// stands before a partition's profile and before a key's remark in parentheses.
+// Returns the part of the text that names the product: the last brackets of "Navi 31 [Radeon RX 7900 XTX]", the text
+// before a partition's profile and before a key's remark in parentheses.
 std::string_view product_of(std::string_view text) {
   text = text.substr(0, text.find(" MIG "));
   const std::size_t open = text.rfind('['), close = text.rfind(']');
@@ -71,7 +71,7 @@ std::string_view product_of(std::string_view text) {
 
 constexpr std::size_t k_alternatives_max = 8;  // names in one; more is no name
 
-// "RX 7900 XT/7900 XTX/7900M" says that it is one of three: each with the first one's leading words.
+// "RX 7900 XT/7900 XTX/7900M" means one of three: each with the first one's leading words.
 std::vector<Name> alternatives_of(std::string_view text) {
   std::vector<std::string> parts = split(product_of(text.substr(0, k_product_max)), '/');
   if (parts.size() > k_alternatives_max) parts.resize(k_alternatives_max);
@@ -88,7 +88,7 @@ std::vector<Name> alternatives_of(std::string_view text) {
   return names;
 }
 
-// A row's name in the catalogue, parsed once.
+// Holds a row's name in the catalogue, parsed once.
 struct RowName {
   const GpuModel* model = nullptr;
   Name name;
@@ -116,7 +116,7 @@ Fit fit_of(const Name& row, const Name& name) {
 
 bool has_two_dies(const GpuModel& model) { return contains(k_two_dies, model.key); }
 
-// MIG: "3g.40gb", "1c.3g.40gb", "1g.10gb+me".
+// Parses MIG profiles: "3g.40gb", "1c.3g.40gb", "1g.10gb+me".
 void take_mig_shares(ModelMatch& match, std::string_view profile) {
   int slices = 0, compute = 0;
   for (const std::string& part : split(profile.substr(0, profile.find('+')), '.')) {
@@ -146,7 +146,7 @@ void take_shares(ModelMatch& match, const GpuClues& clues) {
     match.memory_share = std::min(1.0, static_cast<double>(clues.memory_bytes) / (model.memory_gb * 1e9));
 }
 
-// Objections to a row although the name fits. A contradiction makes the name a lie; a doubt leaves the device
+// Holds objections to a row although the name fits. A contradiction makes the name a lie; a doubt leaves the device
 // unknown: boards are sold in several sizes, and forms, under one name.
 struct Objections {
   std::vector<std::string> contradictions;
@@ -158,7 +158,7 @@ struct Objections {
 
 std::string gigabytes_text(double value) { return formatted("%.6g", value); }
 
-// A board that is sold under the model's name with another memory, as far as its clues tell.
+// Returns true for a board sold under the model's name with another memory size, as far as its clues show.
 bool is_other_size(const GpuModel& model, const GpuClues& clues) {
   // AMD's older tools show the parts of a GPU without saying that they are parts.
   for (const std::uint32_t parts : {2u, 4u, 8u})
@@ -174,7 +174,7 @@ void object_to_memory(Objections& out, const GpuModel& model, const Name& name, 
   const bool part = !clues.profile.empty();
   if (part || clues.memory_bytes == 0) {
     if (name.size_gb && std::abs(*name.size_gb - model.memory_gb) >= 0.5)
-      out.doubt = "its name mentions another memory size than " + model.key + " has";
+      out.doubt = "its name mentions a different memory size than that of " + model.key";
     return;
   }
   const auto is_nominal = [&](double gb) { return memory_is_nominal(clues.memory_bytes, gb); };
@@ -191,7 +191,7 @@ void object_to_memory(Objections& out, const GpuModel& model, const Name& name, 
   else out.contradict(size, model, gigabytes_text(model.memory_gb) + " GB");
 }
 
-// "sm_90" -> "compute capability 9.0".
+// Turns "sm_90" into "compute capability 9.0".
 std::string dotted_capability(std::string_view isa) {
   const std::string digits(isa.substr(3));
   return digits.size() < 2 ? digits : digits.substr(0, digits.size() - 1) + "." + digits.back();
@@ -210,7 +210,7 @@ void object_to_units(Objections& out, const GpuModel& model, const GpuClues& clu
   if (has_two_dies(model) && *clues.units * 2 == *model.units) return;
   const std::string count =
       std::to_string(*clues.units) + (model.vendor == Vendor::nvidia ? " multiprocessors" : " units");
-  // Where the catalogue itself is not sure, or the board is another of that name, a count proves nothing.
+  // If the catalogue itself is uncertain, or the board is another with that name, a count proves nothing.
   if (model.confirmed == Confirmed::unconfirmed || is_other_size(model, clues))
     out.doubt = "it has " + count + " and not the " + std::to_string(*model.units) + " of " + model.key;
   else out.contradict(count, model, std::to_string(*model.units));
@@ -230,7 +230,7 @@ Objections objections(const GpuModel& model, const Name& name, const GpuClues& c
   object_to_device(out, model, clues);
   const bool board = model.family == k_geforce_family;
   if (board && clues.default_watts && model.tdp_watts && *clues.default_watts < *model.tdp_watts * k_laptop_power)
-    out.doubt = "it is delivered with less power than a board of " + model.key + ": a laptop part?";
+    out.doubt = "it has a lower power limit than a board of " + model.key + ": a laptop part?";
   return out;
 }
 
@@ -249,7 +249,7 @@ Candidates candidates_of(const GpuClues& clues) {
   const bool one_name = names.size() == 1;
   Candidates out;
   const auto consider = [&](const GpuModel& model, const Name& name, Fit fit) {
-    // One of several names, or a form left open, is decided by a count that only this model has.
+    // If there are several names, or the form is open, a count that only this model has decides.
     if (fit == Fit::words || !one_name) fit = clues.units && model.units ? Fit::sure : Fit::words;
     Objections against = objections(model, name, clues);
     if (!against.contradictions.empty()) {
@@ -272,7 +272,7 @@ Candidates candidates_of(const GpuClues& clues) {
       const auto name = std::ranges::find_if(names, [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
       if (name != names.end()) consider(*row.model, *name, fit_of(row.name, *name));
     }
-  // A device that is one of several names may be one that the catalogue lacks.
+  // A device with one of several names may be one that the catalogue lacks.
   if (!one_name && out.named != nullptr && out.doubt.empty()) out.doubt = out.contradictions.front();
   if (!out.models.empty() || !out.doubt.empty()) out.named = nullptr;
   return out;
@@ -280,7 +280,7 @@ Candidates candidates_of(const GpuClues& clues) {
 }  // namespace
 
 std::string with_article(std::string_view key) {
-  // Letters that are spelled out ("an H200", "an RTX 4090") sound as their names do, words as they are written.
+  // Letters that are spelled out ("an H200", "an RTX 4090") sound like their names, words as they are written.
   const bool spelled = key.size() < 2 || key[1] < 'a' || key[1] > 'z';
   const std::string_view vowels = spelled ? "AEFHILMNORSX8" : "AEIO";
   const bool word = key.starts_with("TITAN") || key.starts_with("GH") || key.starts_with("GB");
@@ -315,8 +315,8 @@ ModelMatch find_model(const GpuClues& clues) {
   } else if (!candidates.doubt.empty()) {
     match.why = candidates.doubt;
   } else {
-    match.why = name_of(clues.name).laptop ? "a laptop or low-power part: the catalogue has none of its name"
-                                           : "no model of the catalogue has this name";
+    match.why = name_of(clues.name).laptop ? "a laptop or low-power part: the catalogue has none with its name"
+                                           : "no model in the catalogue has this name";
   }
   return match;
 }

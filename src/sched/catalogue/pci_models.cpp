@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about models that are no figures: which PCI devices they are, and in which other sizes boards of their name
-// exist.
+// Holds facts about models other than figures: their PCI devices, and the other sizes of boards with their name.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +13,7 @@ struct PciDevice {
   std::array<std::string_view, 3> models;  // an id that several models share names each of them
 };
 
-// An id that is not listed proves nothing, so a shared or doubtful one is left out. Source: pci-ids.ucw.cz.
+// An id that is not listed proves nothing, so shared or doubtful ones are left out. Source: pci-ids.ucw.cz.
 constexpr PciDevice k_devices[] = {
     {"10de:2335", {"H200 SXM"}},
     {"10de:233b", {"H200 NVL"}},

@@ -24,7 +24,7 @@ std::string ms_text(Duration rtt) {
 
 std::string seen_from(const LandmarkRtt& seen) {
   return ms_text(seen.rtt) + " from landmark " + seen.landmark.name +
-         (seen.by == Witness::itself ? " (by its own word)" : "");
+         (seen.by == Witness::itself ? " (as it claims itself)" : "");
 }
 
 bool is_known(std::string_view code) {
@@ -32,7 +32,7 @@ bool is_known(std::string_view code) {
   return std::ranges::any_of(circles, [&](const CountryCircle& circle) { return code == circle.code; });
 }
 
-// The landmark that leaves the widest gap between what its round trip allows and where the country begins.
+// Holds the landmark with the widest gap between what its round trip allows and where the country begins.
 struct Gap {
   const LandmarkRtt* seen = nullptr;
   double nearest_km = 0, missing_ms = 0;
@@ -55,7 +55,7 @@ CountryFinding too_near(CountryVerdict verdict, const std::string& country, cons
                        (by_light ? "" : " (radio links alone are faster)")};
 }
 
-// Far from every landmark of the country that it was measured from.
+// Checks whether the host is far from every landmark of the country that measured it.
 std::optional<CountryFinding> too_far(const std::string& country, const std::vector<LandmarkRtt>& measured) {
   const LandmarkRtt* nearest = nullptr;
   double usual_ms = 0;
@@ -123,7 +123,7 @@ bool contradicts(CountryVerdict verdict) { return verdict >= CountryVerdict::far
 CountryFinding judge_country(std::string_view region, const std::vector<LandmarkRtt>& measured) {
   if (region.empty()) return {CountryVerdict::undeclared, "no country was declared"};
   const std::optional<std::string> country = country_of(region);
-  if (!country) return {CountryVerdict::undeclared, "'" + std::string(region) + "' names no country"};
+  if (!country) return {CountryVerdict::undeclared, "'" + std::string(region) + "' is not a country"};
   if (const Gap gap = widest_gap(*country, measured, k_light_km_per_rtt_ms); gap.seen != nullptr)
     return too_near(CountryVerdict::impossible, *country, gap, k_light_km_per_rtt_ms);
   if (const Gap gap = widest_gap(*country, measured, k_fibre_km_per_rtt_ms); gap.seen != nullptr)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can a host be in the country that was declared for it? Round trips to places of known position bound its distance:
-// no signal is faster than light, so `rtt` says "at most so far", never "at least". A host that lies can add delay and
-// look farther away; it cannot take any away and look nearer (an accomplice nearby that answers in its place can, and
-// nothing measured from outside tells the two apart). Pure.
+// Judges whether a host can be in its declared country. Round trips to places of known position bound its distance: no
+// signal is faster than light, so `rtt` means "at most so far", never "at least". A host that lies can add delay and
+// look farther away; it cannot remove delay and look nearer (a nearby accomplice that answers in its place can, and no
+// measurement from outside distinguishes the two). Pure.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@
 
 namespace gridctl::sched {
 
-// Light in glass (refractive index 1.468) goes 204 km in a millisecond, there and back 102; in air and vacuum (radio,
-// satellites, hollow fibre) 299.8 and 149.9. The first is what cables allow, the second what nature allows.
+// Light in glass (refractive index 1.468) travels 204 km in a millisecond, there and back 102; in air and vacuum
+// (radio, satellites, hollow fibre) 299.8 and 149.9. The first limits cables, the second anything.
 inline constexpr double k_fibre_km_per_rtt_ms = 102.1;
 inline constexpr double k_light_km_per_rtt_ms = 149.9;
-// Cables are laid with detours and queues: up to four times the straight line, and a slow last mile, are usual.
+// Cables have detours and queues: up to four times the straight line, and a slow last mile, are usual.
 inline constexpr double k_usual_detour = 4;
 inline constexpr double k_usual_last_mile_ms = 30;
 
@@ -27,10 +27,11 @@ struct Position {
 };
 [[nodiscard]] double distance_km(Position a, Position b);
 
-// The country of a region as users write it: "DE", "de", "DE-BY", "UK"; nullopt when it names none ("europe").
+// Returns the country of a region as users write it: "DE", "de", "DE-BY", "UK"; nullopt if it names none ("europe").
 [[nodiscard]] std::optional<std::string> country_of(std::string_view region);
 
-// From `from` to wherever the country could be, territories included in `nearest_km` alone. nullopt for no country.
+// Holds distances from `from` to anywhere the country could be; only `nearest_km` includes territories. nullopt for no
+// country.
 struct CountryDistance {
   double nearest_km = 0, farthest_km = 0;
 };
@@ -41,7 +42,7 @@ struct Landmark {
   Position at;
   std::string country;  // code, or empty when the user did not say
 };
-// The party that measured. A host's own statement can convict it, but proves nothing in its favour.
+// Names the party that measured. A host's own statement can count against it, but proves nothing in its favour.
 enum class Witness : std::uint8_t { here, provider, itself };
 struct LandmarkRtt {
   Landmark landmark;
@@ -58,7 +59,7 @@ enum class CountryVerdict : std::uint8_t {
   impossible,   // nearer to a landmark than light allows
 };
 [[nodiscard]] std::string_view verdict_name(CountryVerdict verdict);
-// far, implausible and impossible contradict what was declared.
+// far, implausible and impossible contradict the declaration.
 [[nodiscard]] bool contradicts(CountryVerdict verdict);
 
 struct CountryFinding {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circles that cover every country, so generous that a place outside of them is surely not in it. Made from the
+// Circles that cover every country, so generous that a place outside them is certainly not in it. Made from the
 // bounding boxes of Natural Earth's map subunits, 1:50 million (public domain; as packaged in country-bounding-boxes
-// 0.2.3), large ones cut into pieces, each widened by 42 km for what the map simplifies; islands it leaves out were
-// added by hand, and every city of the time zone database's zone.tab was checked to lie within its country.
+// 0.2.3), large ones cut into pieces, each widened by 42 km for the map's simplification; missing islands were added by
+// hand, and every city of the time zone database's zone.tab was checked to be within its country.
 #include "sched/geo/country_table.hpp"
 
 namespace gridctl::sched {
@@ -134,7 +134,7 @@ constexpr CountryCircle k_circles[] = {
     {"ZW", -19, 29.1, 601},
 };
 
-// Parts of a state that have a code of their own: who declares the state may mean them.
+// Parts of a state that have their own code: declaring the state may mean them.
 constexpr CountryPart k_parts[] = {
     {"AX", "FI"}, {"AS", "US"}, {"GU", "US"}, {"MP", "US"}, {"PR", "US"}, {"UM", "US"}, {"VI", "US"}, {"AW", "NL"},
     {"BQ", "NL"}, {"CW", "NL"}, {"SX", "NL"}, {"BL", "FR"}, {"GF", "FR"}, {"GP", "FR"}, {"MF", "FR"}, {"MQ", "FR"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where countries lie, as circles on the globe that cover them with room to spare.
+// Locates countries as circles on the globe that cover them with room to spare.
 #pragma once
 
 #include <span>

@@ -10,7 +10,8 @@
 namespace gridctl::sched {
 
 namespace {
-// Countries with data centres that rent machines, in English; and what their own people or providers call some.
+// Countries with data centres that rent out machines, in English, and what their own people or providers call some of
+// them.
 constexpr std::pair<std::string_view, std::string_view> k_country_codes[] = {
     {"argentina", "AR"},      {"australia", "AU"},     {"austria", "AT"},      {"belgium", "BE"},
     {"brazil", "BR"},         {"bulgaria", "BG"},      {"canada", "CA"},       {"chile", "CL"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of countries as people write them, where regions are codes. Pure.
+// Recognises names of countries where regions should be codes. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace gridctl::sched {
 
-// "Germany" -> "DE", "united_states" -> "US"; slips of a letter or two are forgiven. Empty when no country is meant.
+// Turns "Germany" into "DE", "united_states" into "US"; tolerates one or two wrong letters. Empty if no country is
+// meant.
 [[nodiscard]] std::string region_code(std::string_view name);
 
 }  // namespace gridctl::sched

@@ -45,13 +45,13 @@ struct HostFacts {
   std::string shunned;  // why every job stays away from it while there are others, or empty
 };
 
-// CPUs are counted in these: sums of tenths must come out even.
+// Converts CPUs to these units: sums of tenths must be exact.
 [[nodiscard]] std::int64_t thousandths(double cpus);
 
 // Subtracts the share that a member of an attempt holds there.
 void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes);
 
-// As a query sees it. The facts must outlive the result.
+// Returns the view that a query has. The facts must outlive the result.
 [[nodiscard]] Subject subject_of(const HostFacts& host);
 
 }  // namespace gridctl::sched

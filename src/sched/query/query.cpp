@@ -16,7 +16,7 @@ namespace gridctl::sched {
 
 namespace {
 constexpr double k_same = 1e-9;  // relative difference of equal numbers
-// A nominal GPU memory, as `match_gpu` takes it.
+// Tolerances of a nominal GPU memory, as in `match_gpu`.
 constexpr double k_memory_less = 0.95, k_memory_more = 1.08;
 constexpr std::size_t k_order_keys_max = 16;
 
@@ -53,7 +53,7 @@ bool text_holds(const Term& term, std::string_view own) {
   });
 }
 
-// Enough GPUs answer the request; a job would get no more than it allows.
+// Returns true if enough GPUs satisfy the request; a job would not get more than it allows.
 bool gpus_hold(const Term& term, const Inventory& inventory) {
   return std::ranges::any_of(term.gpus, [&](const job::GpuRequest& request) {
     const auto count = std::ranges::count_if(
@@ -110,12 +110,12 @@ std::string own_text(const Term& term, const Subject& host) {
   }
   if (term.field->number != nullptr) {
     const std::optional<double> own = term.field->number(host);
-    return own ? "it is " + number_text(*term.field, *own) : "that is not known of it";
+    return own ? "it is " + number_text(*term.field, *own) : "this is not known";
   }
   std::vector<std::string> own;
   for (const std::string_view text : texts_of(*term.field, term.label, host))
     if (std::ranges::find(own, text) == own.end()) own.emplace_back(text);
-  return own.empty() ? "that is not known of it" : "it is " + join(own, ", ");
+  return own.empty() ? "this is not known" : "it is " + join(own, ", ");
 }
 }  // namespace
 
@@ -138,7 +138,7 @@ bool Query::matches(const Subject& host) const {
   return std::ranges::all_of(cheapest_first_, [&](std::size_t at) { return holds(terms_[at], host); });
 }
 
-// Comparing the names of GPUs costs a hundred times what comparing numbers does.
+// Comparing the names of GPUs costs a hundred times as much as comparing numbers.
 void Query::order_by_cost() {
   const auto cost = [this](std::size_t at) {
     const Field& field = *terms_[at].field;

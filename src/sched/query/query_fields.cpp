@@ -19,7 +19,7 @@ using MaybeNumber = std::optional<double>;
 constexpr int k_version_parts = 4;
 constexpr double k_version_step = 10'000;  // no part of a version is higher
 
-// The GPUs of a host are mostly of one kind: what stands there already is not added again.
+// The GPUs of a host are mostly of one kind: an existing text is not added again.
 void add(Texts& out, std::string_view text) {
   if (!text.empty() && (out.empty() || out.back() != text)) out.push_back(text);
 }
@@ -31,7 +31,7 @@ MaybeNumber figure(const Subject& host, std::string_view name) {
   return found == host.figures->end() ? std::nullopt : MaybeNumber{found->second};
 }
 
-// The least of a number over all GPUs of a host; nullopt when one is not known or there is no GPU.
+// Returns the least of a number over all GPUs of a host; nullopt if one is not known or there is no GPU.
 template <class F>
 MaybeNumber least_of_gpus(const Subject& host, F value) {
   MaybeNumber least;
@@ -51,7 +51,7 @@ MaybeNumber all_memory(const Subject& host) {
   return bytes / k_gib;
 }
 
-// "sm_90" -> 9.0, "sm_120" -> 12.0: the last digit is the minor number.
+// Turns "sm_90" into 9.0, "sm_120" into 12.0: the last digit is the minor number.
 MaybeNumber capability_of(const Gpu& gpu) {
   if (!gpu.arch.starts_with("sm_")) return std::nullopt;
   const int value = leading_number<int>(std::string_view(gpu.arch).substr(3)).value_or(0);
@@ -71,7 +71,7 @@ MaybeNumber has_feature(const Subject& host, std::string_view name) {
   return has ? MaybeNumber{1} : features.empty() ? std::nullopt : MaybeNumber{0};
 }
 
-// "Ubuntu 22.04.3 LTS" -> 22.04
+// Turns "Ubuntu 22.04.3 LTS" into 22.04.
 MaybeNumber ubuntu_version(const Subject& host) {
   const std::string_view os = host.inventory->os;
   return os.starts_with("Ubuntu ") ? version_number(os.substr(7, 5)) : std::nullopt;
@@ -86,7 +86,7 @@ MaybeNumber per_dollar(const Subject& host, std::string_view name) {
   return value && host.price_per_hour > 0 ? MaybeNumber{*value / host.price_per_hour} : std::nullopt;
 }
 
-// The figure that a daemon wrote, or what the class lets expect. The three classes are worked out once.
+// Returns the figure that a daemon wrote, or the class's expectation. The three classes are computed once.
 double expected(const Subject& host, std::string_view name, double (*of)(const Reliability&)) {
   static const std::array<Reliability, 3> k_classes{estimate(class_rate_per_hour("datacenter"), {}, {}),
                                                     estimate(class_rate_per_hour("market"), {}, {}),
@@ -102,7 +102,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h, Texts& out) { add(out, h.name); }},
     {"state", "actual_status", Unit::text, "answering, suspect, unreachable, lost, unknown or drained", true,
      FieldSource::host, nullptr, [](const Subject& h, Texts& out) { add(out, h.state); }},
-    {"rentable", "", Unit::flag, "it takes new jobs: not drained, and it answers or was not asked yet", true,
+    {"rentable", "", Unit::flag, "it accepts new jobs: not drained, and it answers or was not contacted yet", true,
      FieldSource::host,
      [](const Subject& h) { return MaybeNumber{is_one_of(h.state, {k_host_answering, k_host_unknown}) ? 1.0 : 0.0}; }},
     {"region", "geolocation country", Unit::region, "as registered; DE is de and DE-BY", false, FieldSource::host,
@@ -123,7 +123,7 @@ constexpr Field k_fields[] = {
     // --- GPUs
     {"gpu", "", Unit::gpu_spec, "dstack's notation, vendor:names:memory:count, each part optional", false,
      FieldSource::host},
-    {"gpu_name", "", Unit::gpu_name, "model; vendor, brand and form factor may be left out", false, FieldSource::host, nullptr,
+    {"gpu_name", "", Unit::gpu_name, "model; vendor, brand and form factor may be omitted", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) {
        for (const Gpu& gpu : h.inventory->gpus) add(out, gpu.name);
      }},
@@ -145,7 +145,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return gpu.power.cap_watts; }); }},
     {"gpu_max_temp", "", Unit::celsius, "temperature at which clocks fall", false, FieldSource::host,
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return gpu.heat.slowdown_c; }); }},
-    {"ecc", "", Unit::flag, "every GPU's memory is error correcting now", false, FieldSource::host,
+    {"ecc", "", Unit::flag, "every GPU's memory is error-correcting now", false, FieldSource::host,
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return gpu.ecc; }); }},
     {"pci_gen", "", Unit::count, "PCIe generation of each GPU, at least", false, FieldSource::host,
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return gpu.pcie.generation_max; }); }},
@@ -188,7 +188,7 @@ constexpr Field k_fields[] = {
     {"machine_id", "", Unit::text, "of the operating system", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.inventory->machine_id); }},
     // --- What was measured
-    {"verified", "verification", Unit::flag, "the last benchmark found what the host says it is", true,
+    {"verified", "verification", Unit::flag, "the last benchmark confirmed what the host claims to be", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "verified"); }},
     {"total_flops", "", Unit::tflops, "16-bit matrix rate of all GPUs together", false, FieldSource::host,
      [](const Subject& h) { return figure(h, "total_flops"); }},
@@ -218,32 +218,32 @@ constexpr Field k_fields[] = {
     {"rtt", "latency ping", Unit::ms, "round trip from here", true, FieldSource::links,
      [](const Subject& h) { return figure(h, "rtt"); }},
     // --- What was seen over time
-    {"reliability", "reliability2", Unit::share, "share of the time that it is expected to be up", true,
+    {"reliability", "reliability2", Unit::share, "expected share of time up", true,
      FieldSource::host, [](const Subject& h) { return MaybeNumber{reliability_of(h)}; }},
-    {"mtbf", "", Unit::hours, "expected hours to the next failure; the class's until it was watched", true,
+    {"mtbf", "", Unit::hours, "expected hours to the next failure; the class's value until the host has been watched", true,
      FieldSource::host, [](const Subject& h) { return MaybeNumber{mtbf_hours_of(h)}; }},
-    {"uptime", "", Unit::share, "share of the time that it was up, as seen", true, FieldSource::host,
+    {"uptime", "", Unit::share, "observed share of time up", true, FieldSource::host,
      [](const Subject& h) { return figure(h, "uptime"); }},
     {"failures", "", Unit::count, "failures seen", true, FieldSource::host,
      [](const Subject& h) { return MaybeNumber{figure(h, "failures").value_or(0)}; }},
-    {"watched", "", Unit::hours, "time that it was watched while up", true, FieldSource::host,
+    {"watched", "", Unit::hours, "time that gridctl has watched it while up", true, FieldSource::host,
      [](const Subject& h) { return MaybeNumber{figure(h, "watched").value_or(0)}; }},
     {"start_time", "start", Unit::seconds, "from placing a job to its first instruction, 9 of 10 starts", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "start_time"); }},
-    {"bench_drift", "", Unit::share, "how far the newest benchmarks lie below the usual: 0.1 is 10 % slower", true,
+    {"bench_drift", "", Unit::share, "how far the newest benchmarks are below the usual: 0.1 is 10 % slower", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "bench_drift"); }},
 };
 
 constexpr Foreign k_foreign[] = {
     {"direct_port_count", "hosts open no ports for jobs"},
-    {"duration", "providers have no end date"},
-    {"external", "there is one market: your own providers"},
-    {"gpu_display_active", "it is not looked at"},
-    {"gpu_frac", "GPUs are leased one by one: ask for num_gpus"},
+    {"duration", "gridctl has no rental period"},
+    {"external", "there is only one market: your own providers"},
+    {"gpu_display_active", "gridctl does not check this"},
+    {"gpu_frac", "GPUs are leased one by one: use num_gpus"},
     {"inet_down_cost", "traffic is not charged"},
     {"inet_up_cost", "traffic is not charged"},
-    {"min_bid", "nothing is auctioned: ask for price"},
-    {"rented", "leases change by the second: job explain tells who is busy"},
+    {"min_bid", "there are no auctions: use price"},
+    {"rented", "leases change by the second: job explain shows which hosts are busy"},
     {"static_ip", "addresses are not rented"},
     {"storage_cost", "storage is not charged"},
     {"vms_enabled", "jobs run in containers or as processes"},

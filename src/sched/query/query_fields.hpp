@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields that a query may ask for: one table for parser, evaluation and manual. Pure.
+// Lists the fields that a query may use: one table for parser, evaluation and manual. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace gridctl::sched {
 
-// Measured numbers of a host by name of field ("inet_up", "mtbf"), in the field's unit.
+// Maps names of fields ("inet_up", "mtbf") to a host's measured numbers, in the field's unit.
 using Figures = std::map<std::string, double, std::less<>>;
 
-// One host as a query sees it: a view, nothing is copied.
+// Represents one host as a query sees it: a view, nothing is copied.
 struct Subject {
   std::string_view name, address;
   std::string_view state;  // drained, or the liveness
@@ -29,7 +29,7 @@ struct Subject {
   const Figures* figures = nullptr;
 };
 
-// The unit of a field's number, which decides the suffixes that may follow it.
+// Names the unit of a field's number, which decides the suffixes that may follow it.
 enum class Unit : std::uint8_t {
   text,
   part,      // text of which a part is enough
@@ -56,7 +56,7 @@ enum class Unit : std::uint8_t {
 };
 [[nodiscard]] std::string_view unit_name(Unit unit);  // "GiB"; empty for those without
 
-// Where a field's value comes from, for callers that would have to load it.
+// Says where a field's value comes from, for callers that would have to load it.
 enum class FieldSource : std::uint8_t { host, links };
 
 struct Field {
@@ -71,23 +71,23 @@ struct Field {
 };
 
 inline constexpr std::string_view k_label_field = "label.KEY";  // any label; the word itself is never one
-// In the order of the manual. k_label_field is one of them.
+// Returns the fields in the order of the manual. k_label_field is one of them.
 [[nodiscard]] std::span<const Field> query_fields();
-// By name or alias, letters of either case; nullptr when there is none.
+// Finds a field by name or alias, ignoring case; nullptr if there is none.
 [[nodiscard]] const Field* find_field(std::string_view name);
-// Why a field of Vast.ai's has no meaning here; empty for all other words.
+// Returns why a field of Vast.ai's has no meaning here; empty for all other words.
 [[nodiscard]] std::string_view why_not_here(std::string_view name);
-// Fields of Vast.ai's without meaning here, with the reason.
+// Lists Vast.ai's fields without meaning here, with the reason.
 struct Foreign {
   std::string_view name, why;
 };
 [[nodiscard]] std::span<const Foreign> foreign_fields();
 
-// "12.10.3" as a number that orders like the version; nullopt when it has no digits. Up to 4 parts count.
+// Returns "12.10.3" as a number that orders like the version; nullopt if it has no digits. Up to 4 parts count.
 [[nodiscard]] std::optional<double> version_number(std::string_view text);
 [[nodiscard]] std::string version_text(double number);  // back again: "12.10.3"
 
-// Meaning of a host's figures. Times and rates of a host that nobody has watched yet are those of its class.
+// Interpret a host's figures. Times and rates of a host that was never observed are those of its class.
 [[nodiscard]] double reliability_of(const Subject& host);  // share of the time that it is up, 0..1
 [[nodiscard]] double mtbf_hours_of(const Subject& host);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reading half of the query language.
+// Implements the parser of the query language.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -50,7 +50,7 @@ std::span<const Suffix> suffixes(Unit unit) {
   }
 }
 
-// A size or a time written with its unit, in units of the field.
+// Parses a size or a time written with its unit, in units of the field.
 std::optional<double> with_own_unit(Unit unit, const std::string& text) {
   if (unit == Unit::gib || unit == Unit::gpu_gib) {
     const Result<std::uint64_t> bytes = parse_size(text);
@@ -96,7 +96,7 @@ std::optional<NumberRange> parse_range(Unit unit, std::string_view text) {
   std::string low(trim(text.substr(0, dots)));
   const std::string high(trim(text.substr(dots + 2)));
   if (low.empty() && high.empty()) return std::nullopt;
-  // "16..24GB": the unit of one end holds for both
+  // "16..24GB": the unit of one end applies to both.
   if (!low.empty() && low.find_first_not_of("0123456789.") == std::string::npos && unit != Unit::version)
     low += high.substr(std::min(high.find_first_not_of("0123456789."), high.size()));
   const auto from = low.empty() ? std::optional{-k_unbounded} : parse_amount(unit, low);
@@ -153,7 +153,7 @@ class Parser {
     at_ += what.size();
     return true;
   }
-  // A word that ends there: the next character could not go on with it.
+  // Takes a word that ends there: the next character cannot continue it.
   bool take_word(std::string_view what) {
     if (lower(rest().substr(0, what.size())) != what) return false;
     const std::size_t next = at_ + what.size();
@@ -194,7 +194,7 @@ class Parser {
     return term;
   }
 
-  // The term's operator, if one stands here. `in` and `notin` are (in)equality with a list.
+  // Parses the term's operator, if there is one here. `in` and `notin` are (in)equality with a list.
   bool parse_op(Term& term) {
     struct Spelling {
       std::string_view text;
@@ -222,7 +222,7 @@ class Parser {
     return false;
   }
 
-  // Which field the term speaks of, and whether it may be asked so.
+  // Finds the field of the term, and whether this question about it is allowed.
   Result<void> resolve(Term& term, const std::string& word, std::size_t word_at, std::size_t op_at, bool has_op) const {
     if (word.empty()) return error(word_at, "expected a field here");
     term.field = find_field(word);
@@ -278,7 +278,7 @@ class Parser {
     return {};
   }
 
-  // A quoted text, or everything up to one of `stops`.
+  // Parses a quoted text, or everything up to one of `stops`.
   Result<std::string> parse_value(std::string_view stops) {
     const std::size_t at = at_;
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {

@@ -20,7 +20,7 @@ double series(double shape, double x) {
   return sum * weight(shape, x);
 }
 
-// 1 - P(a, x) by Lentz's method.
+// Computes 1 - P(a, x) by Lentz's method.
 double continued_fraction(double shape, double x) {
   constexpr double k_tiny = 1e-300;
   double b = x + 1 - shape, c = 1 / k_tiny, d = 1 / b, h = d;

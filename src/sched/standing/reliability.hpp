@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a host or a GPU fails, from what was seen of it. Pure.
+// Estimates how often a host or a GPU fails, from observations. Pure.
 //
-// Failures are counted over all hours watched, also those that ended without one (censored observations): the mean of
-// the lifetimes that did end is wrong by a factor of 2.6 on Salad's consumer hosts. A failure rate L has a Gamma prior
+// Failures are counted over all hours observed, including those that ended without one (censored observations): the
+// mean
+// of the lifetimes that did end is wrong by a factor of 2.6 on Salad's consumer hosts. A failure rate L has a Gamma
+// prior
 // of the host's class, Gamma(a0, a0 / class rate), and after k failures in T hours the posterior Gamma(a0 + k, b0 + T).
 //
-// Hosts change: hazards fall with age, and spot markets have better and worse days. So two memories are kept of each
-// host: a long one in which every hour counts the same, and a recent one in which the weight of an hour halves every 36
-// hours, with the long one as its prior. The rate expected lies between them, two thirds of the way (in the logarithm)
-// towards the recent one. Of what was tried (no memory loss, other half-lives and shares, a power-law process after
-// Duane and Crow) this predicted the second halves of 23 published spot traces best from their first halves; six other
-// traces of the same publication were left for the test (tests/data/spot). The band holds the change between two halves
-// too: the failures alone would make it far too narrow.
+// Hosts change: hazards fall with age, and spot markets have better and worse days. So each host has two memories: a
+// long one in which every hour counts the same, and a recent one in which the weight of an hour halves every 36 hours,
+// with the long one as its prior. The expected rate is between them, two thirds of the way (in the logarithm) towards
+// the recent one. Among the alternatives tried (no memory loss, other half-lives and shares, a power-law process after
+// Duane and Crow), this predicted the second halves of 23 published spot traces best from their first halves; six other
+// traces of the same publication were left for the test (tests/data/spot). The band includes the change between two
+// halves too: the failures alone would make it far too narrow.
 #pragma once
 
 #include <optional>
@@ -43,7 +45,7 @@ struct Reliability {
   [[nodiscard]] double mtbf_high_hours() const { return 1 / low_per_hour; }
 };
 
-// Failures per hour of a host of which nothing is known but its class: datacenter, cloud, market, else home.
+// Returns the failures per hour of a host of which only the class is known: datacenter, cloud, market, otherwise home.
 [[nodiscard]] double class_rate_per_hour(std::string_view host_class);
 // Failures of one GPU per hour: 220 of them in 54 days of 16,384 (Llama 3's report: faulty GPUs and their memory).
 inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
@@ -52,7 +54,7 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 // observation counts as down; time after a censored one is not known and does not count. REQUIRES: prior > 0.
 [[nodiscard]] Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime now);
 
-// (a0 + failures) / (b0 + hours): the long memory alone, for what fails too seldom to have a recent one.
+// Returns (a0 + failures) / (b0 + hours): the long memory alone, for things that fail too rarely to have a recent one.
 [[nodiscard]] double posterior_rate(double prior_per_hour, double hours, double failures);
 
 // "30min", "8.5h", "36h", "21d".
@@ -60,14 +62,14 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 // "4d (1d-21d)": hours to the next failure, and the band.
 [[nodiscard]] std::string describe(const Reliability& reliability);
 
-// Hosts of one class. The rate that half of them stay below; the class prior counts as one more host, so that two bad
-// hosts are not each other's norm. REQUIRES: prior > 0.
+// For hosts of one class, returns the rate that half of them stay below; the class prior counts as one more host, so
+// that two bad hosts are not each other's norm. REQUIRES: prior > 0.
 [[nodiscard]] double median_rate(std::vector<double> rates_per_hour, double prior_per_hour);
-// Why nobody should be sent there while there are others: its rate is 5 times what is usual, after at least 3 failures.
-// Empty when it is as good as others. (Meta cut failures of large jobs from 14 % to 4 % by leaving such hosts out.)
+// Returns why to avoid the host while there are others: its rate is 5 times the usual one, after at least 3 failures.
+// Empty if it is as good as others. (Meta cut failures of large jobs from 14 % to 4 % by leaving such hosts out.)
 [[nodiscard]] std::string lemon_reason(const Reliability& host, std::string_view host_class, double median_per_hour);
 
-// The value that 9 of 10 do not exceed (nearest rank); nullopt without values.
+// Returns the value that 9 of 10 do not exceed (nearest rank); nullopt without values.
 [[nodiscard]] std::optional<Duration> ninetieth(std::vector<Duration> values);
 
 }  // namespace gridctl::sched

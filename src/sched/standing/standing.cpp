@@ -52,7 +52,7 @@ class Judge {
     verdict_.changes.push_back({unit, std::string(kind), code, text});
   }
 
-  // A lasting note is told when it begins.
+  // A lasting note is reported when it begins.
   void note() {
     std::set<std::string> noted;
     for (const Sign& sign : look_.signs) {
@@ -62,13 +62,13 @@ class Judge {
       if (sign.lasting) noted.insert(key);
       if (!known) change(sign.unit, "noted", sign.code, sign.text);
     }
-    // A finding that was not examined this time may still hold.
+    // A finding that was not examined this time may still be true.
     for (const std::string& key : verdict_.next.noted)
       if (!look_.looked_at.contains(key.substr(0, key.find(' ')))) noted.insert(key);
     verdict_.next.noted = std::move(noted);
   }
 
-  // The gravest of the unit's signs that count; doubts only when they repeat.
+  // Returns the most severe of the unit's signs that count; doubts count only when they repeat.
   [[nodiscard]] const Sign* worst(const std::string& unit, UnitStanding& standing) const {
     const Sign* found = nullptr;
     bool doubted = false;
@@ -121,7 +121,7 @@ class Judge {
     ++standing.clean;
     if (standing.state == UnitState::ok) return;
     if (checked_) {
-      change(unit, "cleared", standing.code, "checked and found clean; it was: " + standing.text);
+      change(unit, "cleared", standing.code, "checked and found clean; before: " + standing.text);
       standing = {};
       return;
     }
@@ -132,7 +132,7 @@ class Judge {
       standing.since = look_.now;
       standing.clean = 0;
       return change(unit, "probation", standing.code,
-                    std::string(rebooted_ ? "clean after a restart" : "clean again") + "; it was: " + standing.text);
+                    std::string(rebooted_ ? "clean after a restart" : "clean again") + "; before: " + standing.text);
     }
     if (later(standing.since, k_probation) > look_.now || standing.clean < k_clean_for_ok) return;
     standing.state = UnitState::ok;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// May a host and each of its GPUs be given jobs? Health reports move them between three states:
+// Decides whether a host and each of its GPUs may get jobs. Health reports move them between three states:
 //
 //   ok --bad sign--> quarantined --long enough, and clean--> probation --an hour clean--> ok
 //                         ^---------------- bad sign -------------'
 //
-// Each return costs more than the one before: a quarantine lasts twice as long as the last one, until a week has passed
-// without. Pure: time arrives with the look. What runs on a quarantined unit goes on; nothing new is placed there.
+// Each return takes longer than the one before: a quarantine lasts twice as long as the last one, until a week has
+// passed
+// without one. Pure: time arrives with the look. Jobs on a quarantined unit continue; nothing new is placed there.
 //
-// A unit is quarantined by what is wrong with it. Who else uses it makes it busy, which is no fault and goes away.
+// A unit is quarantined for its own faults. Other users make it busy, which is not a fault and passes.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +73,7 @@ struct HostStanding {
   [[nodiscard]] UnitState state_of(const std::string& unit) const;
 };
 
-// The outcome of one health report.
+// Holds the outcome of one health report.
 struct Look {
   WallTime now;
   std::string boot_id;
@@ -91,8 +92,8 @@ struct Change {
   std::string code, text;
 };
 
-// Is it one of a GPU's own failures, which tell how often it fails? A driver that hangs is the host's trouble, and what
-// a job has left behind is nobody's failure.
+// Returns true for a GPU's own failures, which show how often it fails. A driver that hangs is the host's trouble, and
+// a job's leftovers are no failure.
 [[nodiscard]] bool is_gpu_failure(const Change& change);
 
 struct Judgement {
@@ -101,12 +102,12 @@ struct Judgement {
 };
 [[nodiscard]] Judgement judge(const HostStanding& before, const Look& look);
 
-// A person had it checked: units without a bad sign in this look are ok at once, their strikes forgotten.
+// A person requested the check: units without a bad sign in this look are ok at once, their strikes forgotten.
 [[nodiscard]] Judgement judge_checked(const HostStanding& before, const Look& look);
 
-// Meaning of an Xid of NVIDIA's driver, by NVIDIA's "Xid catalog" (resolution buckets, driver 590): RESTART_APP and
+// Interprets an Xid of NVIDIA's driver, by NVIDIA's "Xid catalog" (resolution buckets, driver 590): RESTART_APP and
 // IGNORE are the program's fault or nobody's (note), 63 and 94 leave a usable GPU with bad memory (bad), errors that
-// need a reset, a restart or a mechanic are grave, and errors that NVIDIA does not expect are bad.
+// need a reset, a restart or a repair are grave, and errors that NVIDIA does not expect are bad.
 struct XidMeaning {
   Weight weight = Weight::bad;
   bool jobs_fault = false;
@@ -115,7 +116,7 @@ struct XidMeaning {
 [[nodiscard]] XidMeaning xid_meaning(int code);
 
 [[nodiscard]] std::string to_json(const HostStanding& standing);
-// Ignores unknown keys; refuses what is no standing.
+// Ignores unknown keys; refuses anything that is not a standing.
 [[nodiscard]] Result<HostStanding> parse_standing(std::string_view json);
 
 }  // namespace gridctl::sched

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's Xid codes. docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the Xid Catalog".
+// Lists NVIDIA's Xid codes. docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the Xid Catalog".
 #include <algorithm>
 #include <array>
 
@@ -15,19 +15,19 @@ struct XidRange {
   std::string_view text;
 };
 
-// By code; the rows do not overlap.
+// Sorted by code; the rows do not overlap.
 constexpr std::array k_rows{
     XidRange{8, 8, Weight::note, true, "the program's work did not end in time"},
     XidRange{11, 11, Weight::note, true, "an invalid command of the program"},
     XidRange{13, 13, Weight::note, true, "an exception in the program's kernel"},
     XidRange{14, 14, Weight::note, false, "nothing"},
     XidRange{25, 25, Weight::note, true, "an invalid command of the program"},
-    XidRange{31, 31, Weight::note, true, "the program touched memory that is not its own"},
+    XidRange{31, 31, Weight::note, true, "the program accessed memory outside its own"},
     XidRange{32, 32, Weight::note, true, "an invalid command buffer of the program"},
     XidRange{37, 41, Weight::note, true, "a copy or command of the program failed"},
     XidRange{43, 43, Weight::note, true, "the program's channel was reset after its own fault"},
-    XidRange{44, 44, Weight::note, true, "a fault of the program while contexts were switched"},
-    XidRange{45, 45, Weight::note, true, "the program was removed from the GPU, by its end or an earlier error"},
+    XidRange{44, 44, Weight::note, true, "a fault of the program during a context switch"},
+    XidRange{45, 45, Weight::note, true, "the program was removed from the GPU, because it ended or an earlier error occurred"},
     XidRange{46, 46, Weight::grave, false, "the GPU stopped processing"},
     XidRange{48, 48, Weight::grave, false, "uncorrectable memory error"},
     XidRange{54, 54, Weight::grave, false, "a power cable is not connected"},
@@ -58,7 +58,7 @@ constexpr std::array k_rows{
     XidRange{141, 141, Weight::note, false, "nothing"},
     XidRange{143, 143, Weight::grave, false, "the GPU could not be initialised"},
     XidRange{144, 150, Weight::grave, false, "NVLink error"},
-    XidRange{152, 153, Weight::note, false, "nothing for a GPU"},
+    XidRange{152, 153, Weight::note, false, "no effect on a GPU"},
     XidRange{154, 154, Weight::grave, false, "the driver asks for a reset or a restart"},
     XidRange{155, 156, Weight::grave, false, "an NVLink or a part of the GPU was taken out of service"},
     XidRange{157, 157, Weight::note, false, "nothing"},
@@ -66,7 +66,7 @@ constexpr std::array k_rows{
     XidRange{160, 160, Weight::grave, false, "a memory channel was taken out of service"},
     XidRange{161, 161, Weight::note, false, "nothing"},
     XidRange{162, 162, Weight::grave, false, "the GPU needs a reset"},
-    XidRange{171, 172, Weight::bad, false, "where an uncorrectable memory error was"},
+    XidRange{171, 172, Weight::bad, false, "location of an uncorrectable memory error"},
 };
 
 }  // namespace

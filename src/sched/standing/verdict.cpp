@@ -34,14 +34,14 @@ double median_of(std::vector<double> values) {
 
 bool is_rate(Metric metric) { return metric <= Metric::gemm8; }
 
-// Bytes a second of one lane in one direction, as the bus carries them.
+// Returns the bytes a second of one lane in one direction.
 double lane_gbs(int generation) {
   static constexpr std::array k_lanes{0.0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
   return generation > 0 && generation < static_cast<int>(k_lanes.size()) ? k_lanes[static_cast<std::size_t>(generation)]
                                                                          : 0;
 }
 
-// Returns why a sound device is slow, in words; empty when its tools report nothing.
+// Returns why a sound device is slow, in words; empty if its tools report nothing.
 std::string cause_of(const Examination& found) {
   std::vector<std::string> causes;
   const Gpu& gpu = found.loaded ? *found.loaded : found.declared;
@@ -58,7 +58,7 @@ std::string cause_of(const Examination& found) {
   if (found.foreign_memory >= k_foreign_min)
     causes.push_back("another process holds " + format_size(found.foreign_memory));
   if (found.sustained > 0 && found.sustained < k_sustained_low && causes.empty())
-    causes.push_back("heat or power: it keeps " + percent(found.sustained) + " of its first rate");
+    causes.push_back("heat or power: it sustains " + percent(found.sustained) + " of its first rate");
   return join(causes, ", ");
 }
 
@@ -80,7 +80,7 @@ class Examiner {
     look_at_link();
     if (found_.sustained > 0 && found_.sustained < k_sustained_low)
       add(VerdictKind::degraded, "sustained",
-          "under load it falls to " + percent(found_.sustained) + " of its first rate");
+          "under load, it falls to " + percent(found_.sustained) + " of its first rate");
     if (match_.model == nullptr) {
       look_at_no_model();
     } else {
@@ -96,7 +96,7 @@ class Examiner {
   void add(VerdictKind kind, const char* what, std::string text) {
     verdict_.findings.push_back({kind, what, std::move(text)});
   }
-  // Compares with the catalogue: a deviation from an unconfirmed row is reported, never held against the host.
+  // Compares with the catalogue: a deviation from an unconfirmed row is reported, but never counts against the host.
   void compare(VerdictKind kind, const char* what, std::string text) {
     if (kind != VerdictKind::ok && match_.model->confirmed == Confirmed::unconfirmed) {
       verdict_.notes.push_back(text + " (the catalogue's figure is not confirmed)");
@@ -106,8 +106,8 @@ class Examiner {
   }
   std::string model_text() const { return with_article(match_.model->key); }
 
-  // Two sources say what the device is: its maker's tools, and its driver in the process of the tests. What they say
-  // together is compared with what the name claims.
+  // Two sources describe the device: its maker's tools, and its driver in the process of the tests. Their common
+  // statement is compared with what the name claims.
   void look_at_name() {
     const Gpu& told = found_.declared;
     const bool part = !told.partition.profile.empty();
@@ -181,7 +181,7 @@ class Examiner {
                              : part >= k_mismatch_part ? VerdictKind::degraded
                                                        : VerdictKind::mismatch;
     add(kind, "memory",
-        format_size(static_cast<std::uint64_t>(found_.memory_hashed)) + " could be filled and read back of " +
+        format_size(static_cast<std::uint64_t>(found_.memory_hashed)) + " could be filled and read back, of " +
             format_size(static_cast<std::uint64_t>(reported)));
   }
 
@@ -235,7 +235,7 @@ class Examiner {
     return kind == VerdictKind::mismatch && (capped || shared) ? VerdictKind::degraded : kind;
   }
 
-  // Ratios are harder to fake than figures: a slowed-down big chip is no small one.
+  // Ratios are harder to fake than figures: a slowed-down big chip differs from a small one.
   void look_at_ratios() {
     const auto compare_pair = [&](const std::optional<double>& a, const std::optional<double>& b, const char* text) {
       if (!a || !b || *a <= 0 || *b <= 0) return;
@@ -267,7 +267,7 @@ constexpr Names<VerdictKind, VerdictKind::mismatch> k_verdict_names{"ok", "unver
 constexpr std::array k_verdict_figures{VerdictKind::ok, VerdictKind::degraded, VerdictKind::suspect,
                                        VerdictKind::mismatch, VerdictKind::unverified};
 
-// Findings that no second run can clear: what was said or answered, not how fast something was.
+// Findings that no second run can clear: statements and answers, not speeds.
 constexpr std::array<std::string_view, 5> k_certain{"answer", "driver", "name", "model", "units"};
 }  // namespace
 
@@ -300,7 +300,7 @@ GpuVerdict confirmed(const GpuVerdict& first, GpuVerdict second) {
     const bool twice = std::ranges::any_of(first.findings, [&](const GpuFinding& before) {
       return before.what == finding.what && before.kind >= VerdictKind::degraded;
     });
-    if (!twice) finding.kind = VerdictKind::ok, finding.text += "; another run did not confirm that";
+    if (!twice) finding.kind = VerdictKind::ok, finding.text += "; another run did not confirm this";
   }
   std::ranges::stable_sort(second.findings, std::ranges::greater{}, &GpuFinding::kind);
   second.kind = second.findings.empty() ? VerdictKind::ok : second.findings.front().kind;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a GPU do what its model should? Measured figures against the catalogue's, with a band for each kind of test and
-// tool. Pure.
+// Judges whether a GPU performs as its model should. Measured figures against the catalogue's, with a band for each
+// kind
+// of test and tool. Pure.
 //
 // A name that its own architecture, memory, units or PCI device contradict is a mismatch, and so is a driver that
 // contradicts the tools. A device of no known model is unverified.
-// fraction = measured / nominal. Inside the band: ok. Below it: degraded, with the cause as far as the host's own tools
-// tell it. Below half of it: mismatch, it is another device. Above it: suspect, for no device is faster than its model:
-// wrong model, faked driver, wrong clock. An unconfirmed row's figures never make a verdict worse.
+// fraction = measured / nominal. Inside the band: ok. Below it: degraded, with the cause if the host's own tools show
+// it.
+// Below half of it: mismatch, it is another device. Above it: suspect, because no device is faster than its model:
+// wrong
+// model, faked driver, wrong clock. An unconfirmed row's figures never make a verdict worse.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +42,7 @@ enum class Metric : std::uint8_t {
 };
 [[nodiscard]] std::string_view metric_name(Metric metric);  // "memory_read"
 
-// The tool that measured: bands differ between tools.
+// Names the tool that measured: bands differ between tools.
 enum class Tool : std::uint8_t {
   gridctl_cuda,    // our kernels: portable matrix instructions, which newer chips run below their peak
   gridctl_opencl,  // our kernels by OpenCL
@@ -47,23 +50,24 @@ enum class Tool : std::uint8_t {
   vendor,          // the maker's own tuned libraries: cuBLAS, hipBLASLt, PyTorch, nvbandwidth, NCCL
 };
 
-// One figure: TFLOPS for rates, 1e9 bytes a second for bandwidths.
+// Holds one figure: TFLOPS for rates, 1e9 bytes a second for bandwidths.
 struct Reading {
   Metric metric = Metric::fp32;
   Tool tool = Tool::vendor;
   double value = 0;
 };
 
-// The nominal figure of a model, nullopt when the catalogue has none (the model cannot do it, or nobody wrote it down).
+// Returns the nominal figure of a model; nullopt if the catalogue has none (the model cannot do it, or the figure is
+// unknown).
 [[nodiscard]] std::optional<double> nominal(const GpuModel& model, Metric metric);
-// The band of a test by a tool on a device of that family (GpuModel::family). `model` narrows it where one is given.
+// Returns the band of a test by a tool on a device of that family (GpuModel::family). `model`, if given, narrows it.
 [[nodiscard]] Band band_of(Metric metric, Tool tool, std::string_view family, const GpuModel* model = nullptr);
 
-// In the order of gravity. unverified: nothing is wrong, but no model is known that it could be compared with.
+// Ordered by severity. unverified: nothing is wrong, but no model is known for a comparison.
 enum class VerdictKind : std::uint8_t { ok, unverified, degraded, suspect, mismatch };
 [[nodiscard]] std::string_view verdict_name(VerdictKind kind);  // "ok"
 [[nodiscard]] std::optional<VerdictKind> parse_verdict(std::string_view name);
-// Numbers that stand for verdicts among a host's figures; they never change their meaning.
+// Returns the number that stands for a verdict among a host's figures; its meaning never changes.
 [[nodiscard]] double verdict_figure(VerdictKind kind);
 [[nodiscard]] std::optional<VerdictKind> verdict_of_figure(double figure);
 
@@ -84,7 +88,7 @@ struct GpuVerdict {
   bool operator==(const GpuVerdict&) const = default;
 };
 
-// The driver's own word on a device, in the process that runs the tests. Empty = it does not say.
+// Holds what the driver reports about a device, in the process that runs the tests. Empty: it does not report that.
 struct DriverFacts {
   std::string name;
   std::string uuid;
@@ -92,7 +96,7 @@ struct DriverFacts {
   std::string pci_device;  // "10de:2335", as the kernel has it
 };
 
-// The findings of one test run of a device.
+// Holds the findings of one test run of a device.
 struct Examination {
   Gpu declared;                            // as the inventory has it: model, memory, units, PCIe, power
   DriverFacts driver;                      //
@@ -109,20 +113,21 @@ struct Examination {
   std::optional<Gpu> loaded;               // the inventory's view while the device was under load
 };
 [[nodiscard]] GpuVerdict judge(const Examination& examination);
-// Speed is doubted only when two runs doubt it: takes from the second run's verdict what the first run did not find. A
-// doubt that is no figure (an answer, a name, the driver) needs no second run.
+// Slow speed counts only if two runs find it: removes from the second run's verdict what the first run did not find. A
+// doubt that is not a figure (an answer, a name, the driver) needs no second run.
 [[nodiscard]] GpuVerdict confirmed(const GpuVerdict& first, GpuVerdict second);
-// Whether a second run could clear a doubt of this verdict.
+// Returns whether a second run could clear a doubt of this verdict.
 [[nodiscard]] bool deserves_another_run(const GpuVerdict& verdict);
 
-// A figure over time. The baseline is an exponentially weighted mean of medians of nine: outliers do not move it.
+// Tracks a figure over time. The baseline is an exponentially weighted mean of medians of nine: outliers do not move
+// it.
 struct Trend {
   std::vector<double> last;  // at most nine, oldest first
   double baseline = 0;       // 0: nothing yet
   bool operator==(const Trend&) const = default;
 };
 void extend(Trend& trend, double value);
-// How far it has fallen: 0.15 = 15 % below the baseline; judged by the median of the last three.
+// Returns how far it has fallen: 0.15 = 15 % below the baseline; judged by the median of the last three.
 [[nodiscard]] double fall_of(const Trend& trend);
 inline constexpr double k_drift_alert = 0.10;
 

@@ -25,15 +25,16 @@ std::array<std::string_view, 16> const k_metric_names{"fp32",         "gemm_fp32
                                                "memory_fill",  "host_copy",  "host_copy_pageable", "host_copy_shared",
                                                "peer_copy",    "collective", "collective_message", "network"};
 
-// The bands of a family, from any row of the catalogue that has them.
+// Returns the bands of a family, from any row of the catalogue that has them.
 const GpuModel* example_of(std::string_view family) {
   for (const GpuModel& model : catalogue())
     if (model.family == family && model.memory_band) return &model;
   return nullptr;
 }
 
-// Our vector and copy kernels are not the makers' tools: the fractions that an honest H200 reached with them (driver
-// 580, November 2026), and for a chip that nobody has measured so, the catalogue's band less what the H200 fell short.
+// Our vector and copy kernels are slower than the makers' tools: these are the fractions that a genuine H200 reached
+// with them (driver 580, November 2026); for a chip without such a measurement, the catalogue's band minus the H200's
+// shortfall.
 struct Reached {
   std::string_view isa;
   Metric metric;
@@ -53,9 +54,8 @@ double low_of_our_kernels(const GpuModel* model, Metric metric, double low) {
   return low * k_below_tools;
 }
 
-// Our matrix kernels use the instructions that every chip since its generation has. Newer chips keep their peak for
-// newer ones: mma.sync reaches at most 0.63 of Hopper's (wgmma), and a part of Blackwell's (tcgen05) that nobody has
-// told us.
+// Our matrix kernels use the instructions that every chip since its generation has. Newer chips reach their peak only
+// with newer ones: mma.sync reaches at most 0.63 of Hopper's (wgmma), and an unknown part of Blackwell's (tcgen05).
 double portable_part(const GpuModel* model) {
   if (model == nullptr) return 0.5;
   if (is_one_of(model->isa, {"sm_90"})) return 0.5;

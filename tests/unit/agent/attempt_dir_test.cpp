@@ -223,7 +223,7 @@ TEST(Components, AreShortAndPlain) {
   for (const std::string& bad : {std::string(), std::string(65, 'x'), std::string("-a"), std::string("A"), std::string("a.b"),
                                  std::string("a/b"), std::string("a`"), std::string("a{"), std::string("a:")})
     EXPECT_THAT(check_component("the id", bad), gridctl::testing::FailsWith(Code::refused)) << bad;
-  EXPECT_EQ(check_component("the id", "\x1b[2J").error().message, "the id is no valid id: '^[[2J'");
+  EXPECT_EQ(check_component("the id", "\x1b[2J").error().message, "the id is not a valid id: '^[[2J'");
 }
 
 TEST(Homes, AreTheUsualOnesUnlessOthersAreNamed) {

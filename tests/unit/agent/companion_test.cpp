@@ -262,7 +262,7 @@ TEST_F(Companion, SaysWhatIsWrongWithACall) {
   for (const auto& [words, why] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{}, "gang-run needs HOST COMMAND"},
            {{"127.0.0.2"}, "gang-run needs HOST COMMAND"},
-           {{"127.0.0.3", "true"}, "'127.0.0.3' is no member of this gang"},
+           {{"127.0.0.3", "true"}, "'127.0.0.3' is not a member of this gang"},
            {{"127.0.0.2", std::string(128 * 1024 - 1, 'x'), "y"}, "the command is longer than 128 KiB"}}) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(call(gang_run, words), 255);

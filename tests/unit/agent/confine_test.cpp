@@ -37,7 +37,7 @@ class PlainJob : public ::testing::Test {
   void SetUp() override {
     if (::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
       GTEST_SKIP() << "this kernel has no Landlock";
-    if (!can_make_namespaces()) GTEST_SKIP() << "this host lets no ordinary user make a namespace";
+    if (!can_make_namespaces()) GTEST_SKIP() << "this host does not let ordinary users create namespaces";
     for (const os::Path& folder :
          {home_ / ".ssh", home_ / ".aws", attempt_ / "work", other_ / "work", agent_ / "cache"})
       fs::create_directories(folder);

@@ -179,7 +179,7 @@ TEST_F(GangProgram, WhatIsLeftRunningEndsWithItsCommandWhenTheFirstHostsHasEnded
     const auto ended = call(gang, {"gang-node", "sh", "-c", leaves});
     ASSERT_THAT(ended, IsOk());
     EXPECT_EQ(ended->status.code, 0);
-    EXPECT_THAT(ended->err, HasSubstr("what the command left running (1 process) ends with it")) << gang;
+    EXPECT_THAT(ended->err, HasSubstr("the processes that the command left running (1 process) end with it")) << gang;
     EXPECT_FALSE(os::identify(std::stoi(os::read_file(dir_ / "worker").value())));
     EXPECT_EQ(os::wait(first)->code, 0);
   }
@@ -188,7 +188,7 @@ TEST_F(GangProgram, WhatIsLeftRunningEndsWithItsCommandWhenTheFirstHostsHasEnded
 TEST_F(GangProgram, SaysWhatIsWrongWithACall) {
   for (const auto& [gang, words, why] : std::vector<std::tuple<std::string, std::vector<std::string>, std::string>>{
            {"first", {"gang-run", "127.0.0.2"}, "gang-run needs HOST COMMAND"},
-           {"first", {"gang-run", "10.9.9.9", "true"}, "'10.9.9.9' is no member of this gang"},
+           {"first", {"gang-run", "10.9.9.9", "true"}, "'10.9.9.9' is not a member of this gang"},
            {"first",
             {"gang-run", "127.0.0.2", std::string(64 * 1024, 'x'), std::string(64 * 1024, 'x')},
             "longer than 128 KiB"},

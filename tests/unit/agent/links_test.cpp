@@ -412,7 +412,7 @@ TEST_F(Agent, ListensForNoMoreThanEightStrangers) {
   }
   const auto measured = with->data(streams, 4096);
   ASSERT_THAT(measured, FailsWith(Code::refused));
-  EXPECT_THAT(measured.error().message, HasSubstr("only strangers came"));
+  EXPECT_THAT(measured.error().message, HasSubstr("only unknown peers connected"));
 }
 
 TEST_F(Agent, KnowsNoOtherOperationOnLinks) {
@@ -433,7 +433,7 @@ TEST_F(Agent, TakesExactlyWhatWasAnnouncedAndOnItsOwnStream) {
   stream = ++streams;
   ASSERT_THAT(with->send(wire::FrameKind::request, stream, wire::encode(wire::SinkRequest{10})), IsOk());
   ASSERT_THAT(with->send(wire::FrameKind::data, stream + 1, "0"), IsOk());
-  EXPECT_FALSE(with->reply(stream)) << "another operation came between";
+  EXPECT_FALSE(with->reply(stream)) << "another operation interrupted this one";
 }
 
 TEST_F(Agent, TakesNoRequestWhereDataWereAnnounced) {

@@ -95,11 +95,11 @@ TEST_F(PeerPair, EndsAtItsDeadlineInBothDirections) {
   other_->set_deadline(in(30ms));
   const auto silent = other_->read(byte);
   ASSERT_THAT(silent, FailsWith(Code::timed_out));
-  EXPECT_EQ(silent.error().message, "the peer sent nothing in time");
+  EXPECT_EQ(silent.error().message, "the peer did not send in time");
   one_->set_deadline(in(30ms));
   const auto full = one_->write(Bytes(64 << 20));
   ASSERT_THAT(full, FailsWith(Code::timed_out));
-  EXPECT_EQ(full.error().message, "the peer took nothing in time");
+  EXPECT_EQ(full.error().message, "the peer did not receive in time");
 }
 
 TEST_F(PeerPair, KnowsThatTheOtherHasGone) {

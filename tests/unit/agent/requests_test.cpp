@@ -75,7 +75,7 @@ TEST(Verdict, NamesTheMemoryOnlyOfAJobThatDiedOfIt) {
   ExitRecord record = exited(0);
   record.oom_kills = 1;
   EXPECT_EQ(judged({record}).end, EndReason::exited);
-  EXPECT_EQ(judged({record}).detail, "the memory limit killed a process of the job, which went on");
+  EXPECT_EQ(judged({record}).detail, "the memory limit killed a process of the job; the job continued");
   record.code = 1;
   EXPECT_EQ(judged({record}).end, EndReason::oom);
   EXPECT_EQ(judged({record}).detail, "out of memory");

@@ -153,7 +153,7 @@ TEST_F(UploadsTest, WhatThePlaceAnswersIsToldUnlessItIsTwoHundred) {
   answer("printf '<Error>Access \\033[1m Denied</Error>\\n\\n403'");
   const auto refused = upload();
   ASSERT_THAT(refused, FailsWith(Code::refused));
-  EXPECT_EQ(refused.error().message, "the place answers 403 <Error>Access ^[[1m Denied</Error>");
+  EXPECT_EQ(refused.error().message, "the remote answered 403 <Error>Access ^[[1m Denied</Error>");
   answer("printf '\\n201'");
   EXPECT_THAT(upload(), FailsWith(Code::refused));
   answer("printf 200");
@@ -164,7 +164,7 @@ TEST_F(UploadsTest, ACurlThatFailsIsAPlaceThatIsNotReached) {
   answer("echo 'curl: (6) no such host' >&2; printf '\\n200'; exit 6");
   const auto failed = upload();
   ASSERT_THAT(failed, FailsWith(Code::host_unreachable));
-  EXPECT_EQ(failed.error().message, "curl ends with 6: curl: (6) no such host");
+  EXPECT_EQ(failed.error().message, "curl exited with 6: curl: (6) no such host");
 }
 
 TEST_F(UploadsTest, OfALongAnswerOnlyTheBeginningIsKept) {

@@ -103,7 +103,7 @@ TEST(JsonFields, RefuseWhatIsWrongByName) {
                         {R"({"a":"1"})", real, "'a' is no number"},
                         {R"({"a":1.1})", real, "'a' is out of range"},
                         {R"({"a":-1.1})", real, "'a' is out of range"},
-                        {R"([])", text, "an object was expected"}})
+                        {R"([])", text, "expected an object"}})
     EXPECT_EQ(refusal(c.object, c.read), c.why) << c.object;
   nlohmann::json longer;
   longer["a"] = std::string(k_field_text_max + 1, 'x');
@@ -144,15 +144,15 @@ TEST(RecordLimits, HoldExactly) {
                                       {R"("named":{})", R"("named":{"":1})", "bad name in 'named'"},
                                       {R"("named":{})", R"("named":{"\u0000":1})", "bad name in 'named'"},
                                       {R"("flag":false)", R"("flag":0)", "is not true or false"},
-                                      {R"("digest":")", R"("digest":"x)", "is no digest"},
-                                      {R"("op":"op")", R"("op":"")", "is no operation id"},
-                                      {R"("op":"op")", R"("op":"-op")", "is no operation id"},
-                                      {R"("op":"op")", R"("op":"o p")", "is no operation id"},
+                                      {R"("digest":")", R"("digest":"x)", "is not a digest"},
+                                      {R"("op":"op")", R"("op":"")", "is not an operation id"},
+                                      {R"("op":"op")", R"("op":"-op")", "is not an operation id"},
+                                      {R"("op":"op")", R"("op":"o p")", "is not an operation id"},
                                       {R"("micro_us":0)", R"("micro_us":316224000000001)", "limits"},
                                       {R"("milli_ms":0)", R"("milli_ms":316224000001)", "limits"}})
     EXPECT_THAT(complaint(was, bad), HasSubstr(why)) << bad;
   EXPECT_EQ(complaint(R"("op":"op")", "\"op\":\"" + std::string(128, 'x') + "\""), "");
-  EXPECT_THAT(complaint(R"("op":"op")", "\"op\":\"" + std::string(129, 'x') + "\""), HasSubstr("is no operation id"));
+  EXPECT_THAT(complaint(R"("op":"op")", "\"op\":\"" + std::string(129, 'x') + "\""), HasSubstr("is not an operation id"));
   EXPECT_EQ(complaint(R"("op":"op")", R"("op":"A.b_c:d@e+f-9")"), "");
 }
 

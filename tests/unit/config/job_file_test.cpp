@@ -86,7 +86,7 @@ TEST(JobFile, ReadsOutputs) {
                                             job::Output{"models/", job::OutputWhen::success, 5min}));
   EXPECT_EQ(*job::parse_spec(job::to_json(job.spec)), job.spec);
   EXPECT_THAT(refusal("run: x\noutputs: [/etc/passwd]\n"), HasSubstr("must be relative to the working directory"));
-  EXPECT_THAT(refusal("run: x\noutputs: [a/../../b]\n"), HasSubstr("leaves the working directory"));
+  EXPECT_THAT(refusal("run: x\noutputs: [a/../../b]\n"), HasSubstr("is outside the working directory"));
   EXPECT_THAT(refusal("run: x\noutputs: [{from: a, when: sucess}]\n"), HasSubstr("did you mean 'success'?"));
   EXPECT_THAT(refusal("run: x\noutputs: {a: b}\n"), HasSubstr("a list such as"));
 }
@@ -101,7 +101,7 @@ TEST(JobFile, ReadsWhetherTheRootOfItsContainerIsWritable) {
 TEST(JobFile, WritesItsEnvsIntoTheCheckpointPathOrRefusesIt) {
   EXPECT_EQ(parsed("run: x\nenvs: {OUT: ckpt}\ncheckpoint: {path: $OUT/a}\n").spec.checkpoint.path, "ckpt/a");
   EXPECT_THAT(refusal("run: x\ncheckpoint: {path: $OUT}\n"), HasSubstr("not among the job's envs"));
-  EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ~/out}\n"), HasSubstr("another home on each host"));
+  EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ~/out}\n"), HasSubstr("a different home directory on each host"));
   EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ../out}\n"), HasSubstr("'..'"));
 }
 
@@ -185,7 +185,7 @@ TEST(JobFile, APathThatIsNotBesideTheFileStartsWhereTheCallerIs) {
   };
   EXPECT_EQ(workdir("job/data"), "/home/ada/job/data");
   EXPECT_EQ(workdir("data"), "/home/ada/job/data");
-  EXPECT_THAT(workdir("nowhere"), HasSubstr("there is no directory '/home/ada/job/nowhere'"));
+  EXPECT_THAT(workdir("nowhere"), HasSubstr("no such directory: '/home/ada/job/nowhere'"));
 }
 
 TEST(JobFile, NormalisesPathsInTheJob) {
@@ -314,7 +314,7 @@ TEST(SkyPilotFile, TakesItsDiskSizeForNoCondition) {
   const ParsedJob job = parsed("run: x\nresources: {disk_size: 2000}\n");
   EXPECT_EQ(job.spec.resources.disk_bytes, 0u);
   ASSERT_EQ(job.warnings.size(), 1u);
-  EXPECT_THAT(job.warnings[0], HasSubstr("'disk: 100' asks for free space"));
+  EXPECT_THAT(job.warnings[0], HasSubstr("'disk: 100' requires free space"));
 }
 
 TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {

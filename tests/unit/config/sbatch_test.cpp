@@ -88,7 +88,7 @@ mpirun -n $SLURM_NTASKS ./svd
   EXPECT_THAT(job->spec.run, HasSubstr("SLURM_NTASKS=8"));
   EXPECT_THAT(job->spec.run, HasSubstr("|| module() {"));
   const std::string warnings = join(job->warnings, "\n");
-  EXPECT_THAT(warnings, HasSubstr("sweep.sbatch:12:1: hosts need not have environment modules"));
+  EXPECT_THAT(warnings, HasSubstr("sweep.sbatch:12:1: hosts may not have environment modules"));
   EXPECT_THAT(warnings, HasSubstr("--exclude is ignored"));
   const auto cpus = read_script("#!/bin/bash\n#SBATCH --tasks-per-node=2 -c 3 --mem-per-cpu=1G\ntrue\n");
   ASSERT_TRUE(cpus) << cpus.error().message;

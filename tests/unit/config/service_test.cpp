@@ -151,7 +151,7 @@ TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, replicas: 0..0}"), HasSubstr("0..4"));
   EXPECT_THAT(service_refusal("{port: 1, scale: {concurrency: 8}}"), HasSubstr("'service.scale': needs a range"));
   EXPECT_THAT(service_refusal("{port: 1, replicas: 1..2, scale: {requests_per_second: 8, concurrency: 2}}"),
-              HasSubstr("follows one of them"));
+              HasSubstr("follows only one of them"));
   EXPECT_THAT(service_refusal("{port: 1, affinity: sticky}"), HasSubstr("expected none, session or prefix"));
   EXPECT_THAT(service_refusal("{port: 1, gateway: ada}"), HasSubstr("write 'gateway: here'"));
   EXPECT_THAT(service_refusal("{port: 1, probe: {command: " + std::string(4097, 'x') + "}}"),
@@ -163,7 +163,7 @@ TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{port: 1, auth: {}}"), HasSubstr("'service.auth.keys': missing"));
   EXPECT_THAT(service_refusal("8000"), HasSubstr("a mapping such as {port: 8000"));
   EXPECT_THAT(service_refusal("{port: 1}", "num_nodes: 2"), HasSubstr("each replica of a service has one host"));
-  EXPECT_THAT(service_refusal("{port: 1}", "tasks: 5"), HasSubstr("a service has no tasks"));
+  EXPECT_THAT(service_refusal("{port: 1}", "tasks: 5"), HasSubstr("a service cannot have tasks"));
   EXPECT_THAT(service_refusal("{prot: 1}"), HasSubstr("did you mean 'port'"));
 }
 

@@ -78,7 +78,7 @@ TEST_F(TasksKey, TakesItemsFromAFileOrAPattern) {
 TEST_F(TasksKey, RefusesItemsThatAHostWouldRefuse) {
   for (const char* bad : {"\xff", "\xed\xa0\x80", "\xe0\x80\xaf", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3", "\xe2\x82"}) {
     file("items.txt", std::string("good\n") + bad + "\n");
-    EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("no UTF-8 text")) << bad;
+    EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("not UTF-8 text")) << bad;
   }
   file("items.txt", std::string("a\0b\n", 4));
   EXPECT_THAT(refusal("tasks: {from: items.txt}\n"), HasSubstr("NUL"));
@@ -105,8 +105,8 @@ TEST_F(TasksKey, KeepsTheProgramOfAStreamUp) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->spec.tasks->stream_window, 4);
   EXPECT_TRUE(job->spec.tasks->stream_json);
-  EXPECT_THAT(refusal("tasks: {from: items.txt, window: 4}\n"), HasSubstr("goes with mode: stream"));
-  EXPECT_THAT(refusal("tasks: {from: items.txt, mode: stream, chunk: 2}\n"), HasSubstr("does not go with mode: stream"));
+  EXPECT_THAT(refusal("tasks: {from: items.txt, window: 4}\n"), HasSubstr("requires mode: stream"));
+  EXPECT_THAT(refusal("tasks: {from: items.txt, mode: stream, chunk: 2}\n"), HasSubstr("cannot be combined with mode: stream"));
   EXPECT_THAT(refusal("tasks: {from: items.txt, mode: steam}\n"), HasSubstr("expected tasks or stream"));
 }
 
@@ -115,7 +115,7 @@ TEST_F(TasksKey, TakesOutputsAsThoseOfEachTask) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_THAT(job->spec.tasks->outputs, ElementsAre("out/*.png", "log.txt"));
   EXPECT_TRUE(job->spec.outputs.empty());
-  EXPECT_THAT(refusal("tasks: 2\noutputs: [{from: a, sync: 1m}]\n"), HasSubstr("leave out sync and when"));
+  EXPECT_THAT(refusal("tasks: 2\noutputs: [{from: a, sync: 1m}]\n"), HasSubstr("omit sync and when"));
 }
 
 TEST_F(TasksKey, TakesALastStep) {
@@ -170,10 +170,10 @@ TEST_F(TasksKey, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("tasks: {from: empty.txt}\n"), HasSubstr("has no items"));
   EXPECT_THAT(refusal("tasks: {matrix: {seed: 9..0}}\n"), HasSubstr("a range such as 0..9"));
   EXPECT_THAT(refusal("tasks: {matrix: {bad-name: [1]}}\n"), HasSubstr("bad-name"));
-  EXPECT_THAT(refusal("tasks: {count: 2, chunk: 2}\n"), HasSubstr("goes with from"));
+  EXPECT_THAT(refusal("tasks: {count: 2, chunk: 2}\n"), HasSubstr("requires from"));
   EXPECT_THAT(refusal("tasks: 2\nfinally: \"\"\n"), HasSubstr("'finally'"));
   EXPECT_THAT(refusal("tasks: 2\nfinally: {run: a}\n"), HasSubstr("'finally'"));
-  EXPECT_THAT(refusal("finally: echo\n"), HasSubstr("goes with tasks"));
+  EXPECT_THAT(refusal("finally: echo\n"), HasSubstr("requires tasks"));
 }
 
 TEST(Array, IsReadAsSlurmReadsIt) {

@@ -57,7 +57,7 @@ TEST(Variants, AreRefusedWithTheirPlace) {
   EXPECT_THAT(refused("run: x\nvariants: [cuda]\n"), HasSubstr("job.yaml:2:11: key 'variants': expected a mapping"));
   EXPECT_THAT(refused("run: x\nvariants: {rcom: {run: y}}\n"), HasSubstr("did you mean 'rocm'?"));
   EXPECT_THAT(refused("run: x\nvariants: {cuda: {imgae: y}}\n"), HasSubstr("did you mean 'image'?"));
-  EXPECT_THAT(refused("run: x\nvariants: {cuda: {image: ./none.tar}}\n"), HasSubstr("there is no image archive"));
+  EXPECT_THAT(refused("run: x\nvariants: {cuda: {image: ./none.tar}}\n"), HasSubstr("no such image archive"));
   EXPECT_THAT(refused("run: x\nresources: {accelerators: 'nvidia:A100'}\nvariants: {cuda: {}, rocm: {}}\n"),
               HasSubstr("job.yaml:3:22: key 'variants.rocm': can never run"));
 }

@@ -211,7 +211,7 @@ TEST_F(OnHosts, WhatIsDamagedHereAndWasBroughtBackIsTold) {
   bulk.healed = std::string("1 chunk, from nas");
   place("job", "bob", 2, false);
   run.settle();
-  EXPECT_THAT(told("checkpoint_healed"), ElementsAre("the checkpoint was damaged here; brought back 1 chunk, from nas"));
+  EXPECT_THAT(told("checkpoint_healed"), ElementsAre("the checkpoint was damaged here; restored 1 chunk, from nas"));
 }
 
 TEST_F(OnHosts, AHostThatWasRemovedTakesItsAttemptsAlong) {
@@ -255,7 +255,7 @@ TEST_F(OnHosts, WhyNoCheckpointCanBeTakenIsToldOnce) {
   EXPECT_THAT(told("no_checkpoint"), ElementsAre("the disk^[ is full"));
   EXPECT_THAT(told("checkpoints_again"), IsEmpty());
   says(wire::AttemptPhase::running, because(""));
-  EXPECT_THAT(told("checkpoints_again"), ElementsAre("checkpoints can be taken again"));
+  EXPECT_THAT(told("checkpoints_again"), ElementsAre("gridctl can take checkpoints again"));
   says(wire::AttemptPhase::running, because(std::string(3000, 'x')));
   EXPECT_EQ(told("no_checkpoint").back().size(), 2000u);
 }
@@ -295,7 +295,7 @@ TEST_F(OnHosts, WhatBecomesOfItsHostIsToldInTheJobsHistory) {
   listener().login_refused(host("ada"), make_error(Code::auth_refused, "no key of ours", "ssh-add"));
   listener().login_refused(host("bob"), make_error(Code::auth_refused, "no key of ours"));
   EXPECT_THAT(told("host_login_refused"),
-              ElementsAre("ada answers, but refuses our login; the job stays there: no key of ours; ssh-add"));
+              ElementsAre("ada answers, but refuses our login; the job stays on it: no key of ours; ssh-add"));
   listener().liveness_changed(host("ada"));
   listener().liveness_changed(host("bob"));
   EXPECT_THAT(told("host_answering"), ElementsAre("ada answers again"));

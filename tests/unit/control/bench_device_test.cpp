@@ -239,7 +239,7 @@ TEST_F(BenchDevice, GivesWhatWasTooShortToBeTimedMoreToDo) {
     if (one.test == "gemm") targets.push_back(one.parameters.at("target_ms"));
   EXPECT_THAT(targets, ElementsAre(400, 1600, 6400));
   EXPECT_FALSE(found.figures.contains("gemm16_tflops"));
-  EXPECT_THAT(found.verdict.notes, Contains("matrix: too short to be timed from here"));
+  EXPECT_THAT(found.verdict.notes, Contains("matrix: too short to time from here"));
   EXPECT_EQ(found.verdict.kind, unverified);
   gpus.took["gemm"] = 20ms;
   gpus.begun.clear();
@@ -248,7 +248,7 @@ TEST_F(BenchDevice, GivesWhatWasTooShortToBeTimedMoreToDo) {
   EXPECT_THAT(found.verdict.notes, Not(Contains(HasSubstr("too short"))));
   gpus.took["fma"] = 19ms;
   found = bench();
-  EXPECT_THAT(found.verdict.notes, Contains("fp32: too short to be timed from here"));
+  EXPECT_THAT(found.verdict.notes, Contains("fp32: too short to time from here"));
   EXPECT_FALSE(found.figures.contains("fma_tflops"));
 }
 
@@ -299,14 +299,14 @@ TEST_F(BenchDevice, ChecksNoMoreThanAnyDeviceNeeds) {
   };
   GpuBench found = bench();
   EXPECT_EQ(found.verdict.kind, mismatch);
-  EXPECT_EQ(found.verdict.findings.front().text, "matrices: the host wants more checked than any device needs");
+  EXPECT_EQ(found.verdict.findings.front().text, "matrices: the host asks to check more than any device needs");
 }
 
 TEST_F(BenchDevice, KnowsAGpuFromWhatItsDriverShowsInItsPlace) {
   gpus.facts.texts["kind"] = "cpu";
   const GpuBench found = bench();
   EXPECT_EQ(found.verdict.findings.front().what, "driver");
-  EXPECT_EQ(found.verdict.findings.front().text, "its driver shows a cpu in the place of a GPU");
+  EXPECT_EQ(found.verdict.findings.front().text, "its driver shows a cpu instead of a GPU");
   EXPECT_THAT(gpus.tests(), ElementsAre("fill"));
 }
 
@@ -357,7 +357,7 @@ TEST_F(BenchDevice, LeavesOutANeighbourThatIsInUse) {
   target.neighbours = {{"GPU-b", "Test GPU", 1, 4, true}};
   answer_with("peer", make_error(Code::busy, "job train holds it"));
   const GpuBench found = bench();
-  EXPECT_THAT(found.verdict.notes, Contains("copies to Test GPU were not measured: it is in use"));
+  EXPECT_THAT(found.verdict.notes, Contains("copies to Test GPU were not measured: that GPU is in use"));
   EXPECT_FALSE(found.figures.contains("peer_gbs"));
   answer_with("peer", make_error(Code::unsupported, "no way"));
   EXPECT_THAT(bench().verdict.notes, Contains(HasSubstr("no way")));
@@ -365,7 +365,7 @@ TEST_F(BenchDevice, LeavesOutANeighbourThatIsInUse) {
 
 TEST_F(BenchDevice, LooksUnderLoadForWhatHoldsItDown) {
   gpus.rates["sustain"]["last_gflops"] = 800;
-  EXPECT_EQ(bench().verdict.cause, "heat or power: it keeps 80 % of its first rate");
+  EXPECT_EQ(bench().verdict.cause, "heat or power: it sustains 80 % of its first rate");
   Inventory seen;
   seen.gpus = {plain_gpu("GPU-b"), plain_gpu("GPU-a")};
   seen.gpus[0].throttle = {{"of the other"}};

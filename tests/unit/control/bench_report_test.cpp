@@ -12,8 +12,8 @@ Gpu h100(const char* uuid) {
   Gpu gpu;
   gpu.name = "NVIDIA H100 80GB HBM3";
   gpu.uuid = uuid;
-  gpu.gaps = {{"units", GapReason::needs_bench, "nvidia-smi does not tell"},
-              {"memory_bus_bits", GapReason::needs_bench, "nvidia-smi does not tell"}};
+  gpu.gaps = {{"units", GapReason::needs_bench, "nvidia-smi does not report it"},
+              {"memory_bus_bits", GapReason::needs_bench, "nvidia-smi does not report it"}};
   return gpu;
 }
 

@@ -75,7 +75,7 @@ TEST_F(Bench, MeasuresTheHostAndEachGpu) {
   EXPECT_EQ(report->gpus[0].gpu.uuid, "GPU-a");
   EXPECT_EQ(report->verdict(), sched::VerdictKind::unverified) << report->summary();
   EXPECT_THAT(gpus.tests(), ElementsAre("fill", "gemm", "fma", "rates", "memory", "copies", "sustain"));
-  EXPECT_THAT(lines, ElementsAre("processors, memory and disk", "Test GPU: memory is filled and hashed",
+  EXPECT_THAT(lines, ElementsAre("processors, memory and disk", "Test GPU: filling and hashing memory",
                                  "Test GPU: matrices", "Test GPU: fp32", "Test GPU: peak rates",
                                  "Test GPU: memory bandwidth", "Test GPU: copies", HasSubstr("under load")));
 }
@@ -220,7 +220,7 @@ TEST_F(Bench, CallsAGpuThatHasBecomeSlowerDegraded) {
   EXPECT_EQ(slow.verdict.kind, sched::VerdictKind::degraded);
   ASSERT_FALSE(slow.verdict.findings.empty());
   EXPECT_EQ(slow.verdict.findings.front().what, "drift") << "before what was found to be good";
-  EXPECT_THAT(slow.verdict.findings.front().text, HasSubstr("memory_read_gbs has fallen by 21 %"));
+  EXPECT_THAT(slow.verdict.findings.front().text, HasSubstr("memory_read_gbs is 21 % lower than usual"));
   gpus.rates["memory"]["read_gbs"] = 3800;
   before.gpus[0].trends["memory_read_gbs"] = {{4000, 3800, 3800}, 4000};
   EXPECT_EQ(only(before).verdict.kind, sched::VerdictKind::unverified) << "a twentieth is noise";
@@ -277,7 +277,7 @@ TEST(BenchTargets, AreTheDevicesThatTheDriverShows) {
   EXPECT_EQ(targets[1].index, 0u);
   EXPECT_EQ(targets[1].backend, "cuda");
   EXPECT_EQ(targets[2].backend, "");
-  EXPECT_EQ(targets[2].missing, "its CUDA driver shows no such device, though its tools list Test GPU");
+  EXPECT_EQ(targets[2].missing, "its CUDA driver shows no such device, although its tools list Test GPU");
   EXPECT_FALSE(targets[2].unproven);
 }
 

@@ -301,7 +301,7 @@ TEST_F(Merging, TakesTheNewestStepThatAllHave) {
 TEST_F(Merging, SaysWhyThereIsNoneYet) {
   auto merged = freight.merge({{part("ada", 0, {{"rank_0.pt", "x"}}, 1, 11)}, {part("bob", 1, {{"rank_1.pt", "y"}}, 2, 21)}});
   ASSERT_THAT(merged, IsOk());
-  EXPECT_EQ(merged->missing, "no step has been saved by all members yet");
+  EXPECT_EQ(merged->missing, "no step that all members have saved yet");
   EXPECT_EQ(merged->root, Digest{});
   merged = freight.merge({{part("ada", 0, {{"rank_0.pt", "x"}}, 1, 11)}, {nothing("bob", 1, false)}});
   ASSERT_THAT(merged, IsOk());

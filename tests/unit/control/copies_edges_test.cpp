@@ -122,7 +122,7 @@ TEST_F(Copies, WhoseRecordIsOfAnotherCheckpointAreFound) {
   const auto found = at.check(1);
   ASSERT_THAT(found, IsOk());
   EXPECT_THAT(found->findings,
-              ElementsAre("the record of " + checkpoint_name(id, one.seq) + " is of another checkpoint"));
+              ElementsAre("the record of " + checkpoint_name(id, one.seq) + " belongs to another checkpoint"));
   EXPECT_THAT(found->bad_records, ElementsAre(store::RecordName{id, one.seq}));
 }
 
@@ -153,7 +153,7 @@ TEST_F(Copies, ThatBringACheckpointBackMakeItVerifiedAgain) {
   const auto repaired = at.repair(*at.check(1));
   ASSERT_THAT(repaired, IsOk());
   EXPECT_THAT(repaired->failed, IsEmpty());
-  EXPECT_THAT(repaired->done, ElementsAre(HasSubstr(checkpoint_name(id, one.seq) + ": brought back here ")));
+  EXPECT_THAT(repaired->done, ElementsAre(HasSubstr(checkpoint_name(id, one.seq) + ": restored here: ")));
   EXPECT_TRUE(registry.checkpoint(id, one.seq)->verified);
 }
 

@@ -78,7 +78,7 @@ TEST_F(Daemon, EndsWhenItIsAskedTo) {
   EXPECT_FALSE(stopped->running);
   EXPECT_FALSE(daemon_status(state())->running);
   EXPECT_FALSE(os::exists(hosts.paths.daemon_info()));
-  EXPECT_THAT(log(), HasSubstr("daemon ends; jobs go on at their hosts"));
+  EXPECT_THAT(log(), HasSubstr("the daemon ends; jobs continue on their hosts"));
 }
 
 TEST_F(Daemon, EndsInOrderAtAnInterruptAndLivesThroughAHangup) {

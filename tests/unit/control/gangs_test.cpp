@@ -29,7 +29,7 @@ TEST_F(GangOnHosts, StartsWhenAllAreReadyAndReachEachOther) {
   placed();
   EXPECT_THAT(proven, UnorderedElementsAre("ada-bob with bytes", "bob-eve with bytes", "eve-ada with bytes", "bob-ada"))
       << "neighbours measure their rate";
-  EXPECT_THAT(told("gang_connected"), ElementsAre("the members reach each other; slowest is bob to ada with 2.00 Gbit/s"));
+  EXPECT_THAT(told("gang_connected"), ElementsAre("the members reach each other; the slowest link is bob to ada with 2.00 Gbit/s"));
   const auto* launching = job("gang").in<job::Launching>();
   ASSERT_NE(launching, nullptr);
   EXPECT_TRUE(launching->connected);
@@ -182,12 +182,12 @@ TEST_F(GangOnHosts, AMemberThatSavesNothingIsNotWaitedForLongerWhenAnotherSavesO
 
 TEST_F(GangOnHosts, WhyThereIsNoneYetIsToldWhenItStaysSo) {
   runs();
-  misses("no step has been saved by all members yet");
+  misses("no step that all members have saved yet");
   for (const auto& [name, number] : {std::pair{"ada", 3}, {"bob", 4}, {"eve", 5}})
     says(name, wire::AttemptPhase::running, static_cast<std::uint64_t>(number));
   EXPECT_THAT(told("checkpoint_incomplete"), IsEmpty()) << "parts come one after the other";
   later(20s);
-  EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step has been saved by all members yet"));
+  EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step that all members have saved yet"));
   says("ada", wire::AttemptPhase::running, 6);
   later(20s);
   EXPECT_THAT(told("checkpoint_incomplete"), SizeIs(1)) << "once";
@@ -286,11 +286,11 @@ TEST_F(GangOnHosts, EndsWithALineWhenItsLastCheckpointCannotBePutTogether) {
 
 TEST_F(GangOnHosts, EndsWithALineWhenItsLastPartsAreNoCheckpoint) {
   runs();
-  misses("no step has been saved by all members yet");
+  misses("no step that all members have saved yet");
   all_end();
   for (int i = 0; i < 3; ++i) later(1s);
   EXPECT_EQ(state().visible(), job::JobState::succeeded);
-  EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step has been saved by all members yet"));
+  EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step that all members have saved yet"));
 }
 
 TEST_F(GangOnHosts, OutputsThatComeWhenThoseOfItsEndAreHereChangeNothing) {

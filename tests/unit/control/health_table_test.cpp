@@ -165,7 +165,7 @@ TEST_F(Signs, OfWhoHoldsItsMemory) {
   EXPECT_THAT(look.busy, IsEmpty());
   ++*gpu.memory_used;
   EXPECT_THAT(signs(), IsEmpty());
-  EXPECT_THAT(look.busy.at("GPU-1"), HasSubstr("is held by nobody that this user can see"));
+  EXPECT_THAT(look.busy.at("GPU-1"), HasSubstr("is in use by no known process visible to this user"));
   before.units["GPU-1"].state = UnitState::quarantined;
   EXPECT_THAT(signs(), ElementsAre(line("GPU-1", "leftover_memory", Weight::bad, true)));
   before.units.clear();
@@ -177,7 +177,7 @@ TEST_F(Signs, OfWhoHoldsItsMemory) {
   EXPECT_THAT(look.busy, IsEmpty()) << "a job's own";
   gpu.processes = {{7, "trainer", 1, false, wire::ProcessOwner::leased}, {8, "", 2, false, wire::ProcessOwner::foreign}};
   (void)signs();
-  EXPECT_THAT(look.busy.at("GPU-1"), HasSubstr("a process (pid 8, 2 B) uses it without a lease"));
+  EXPECT_THAT(look.busy.at("GPU-1"), HasSubstr("a process (pid 8, 2 B) uses the GPU without a lease"));
   gpu.partitioned = true;
   (void)signs();
   EXPECT_THAT(look.busy, IsEmpty());
@@ -301,11 +301,11 @@ TEST_F(KeptHealth, IsToldInLines) {
   ASSERT_THAT(save_health(registry, {"ada"}, {1'000'000}, report, standing), IsOk());
   EXPECT_THAT(lines(), ElementsAre("standing: ok", "standing: GPU-1 is quarantined for at least 2s: Xid 95",
                                    "standing: GPU-2 is on probation: was bad", "in use: GPU-4: miner",
-                                   "health: seen 1m ago; load 4 on 8 CPUs, at least 3 of them busy by others",
+                                   "health: seen 1m ago; load 4 on 8 CPUs, at least 3 of them used by others",
                                    "kernel log: not readable: not root", "kernel log: killed"));
   standing.units[""] = {UnitState::quarantined, "x", "disk full", {}, {1'060'000}, 0, {}};
   ASSERT_THAT(save_health(registry, {"ada"}, {1'000'000}, report, standing), IsOk());
-  EXPECT_EQ(lines().front(), "standing: quarantined until it is clean: disk full");
+  EXPECT_EQ(lines().front(), "standing: quarantined until its checks pass: disk full");
   EXPECT_EQ(load_standings(registry)->at("ada"), standing);
   EXPECT_EQ(*load_standing(registry, {"ada"}), standing);
 }

@@ -88,7 +88,7 @@ TEST(LaunchTalk, AsksWhetherAnEarlierStartIsThereWhenThisOneIsWithdrawn) {
   LaunchTalk talk = a_talk({LaunchDoubt::Kind::sent, at(10), "", false});
   (void)talk.first();
   ASSERT_TRUE(asks<wire::StartRequest>(talk.next(prepared())));
-  const Error withdrawn = make_error(Code::cancelled, "it is not wanted any more");
+  const Error withdrawn = make_error(Code::cancelled, "the start is no longer wanted");
   ASSERT_TRUE(asks<wire::PollRequest>(talk.give_up(not_started(withdrawn, false))));
   EXPECT_EQ(result_of(talk.next(seen(wire::AttemptPhase::starting))).kind, Kind::accepted);
 }

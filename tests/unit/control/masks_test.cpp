@@ -231,7 +231,7 @@ TEST_F(PrintedSecret, CannotBeReadWhenItComesAfterTheEnd) {
   JobFiles later(paths_);
   ASSERT_THAT(later.log_append(job_, AttemptNumber{1}, 0, offset_, k_token), IsOk());
   EXPECT_THAT(log(), Not(HasSubstr("hf_a")));
-  EXPECT_THAT(log(), HasSubstr("bytes of output are left out"));
+  EXPECT_THAT(log(), HasSubstr("bytes of output are omitted"));
   EXPECT_EQ(*later.log_next_offset(job_, AttemptNumber{1}, 0), offset_ + std::string_view(k_token).size());
 }
 

@@ -151,7 +151,7 @@ TEST_F(Measuring, AContactNeedsBothOfThemToSayThatItWorked) {
   EXPECT_FALSE(found->rtt_a);
   EXPECT_FALSE(found->rate_ab);
   EXPECT_EQ(found->bytes, 0u);
-  EXPECT_EQ(found->b_to_a.reason, "no address to connect to is known");
+  EXPECT_EQ(found->b_to_a.reason, "no known address to connect to");
 }
 
 TEST_F(Measuring, APortIsProvenFromTheHostThatWillUseIt) {

@@ -83,7 +83,7 @@ TEST(Moves, OfAGangAreJudgedByWhatAllItsMembersWouldBe) {
   scene.facts.wish = {.members = 3, .members_min = 2};
   scene.facts.gang->fitting = 1;
   ASSERT_TRUE(scene.next_is<job::MoveBlocked>());
-  EXPECT_THAT(scene.state.reason_text, HasSubstr("1 provider could take a member now, 2 are needed"));
+  EXPECT_THAT(scene.state.reason_text, HasSubstr("1 provider can run a member now, 2 are needed"));
   scene.facts.gang->plan = sched::GangPlan{};
   scene.facts.gang->plan->pool = "all hosts";
   for (const char* host : {"b", "c"})
@@ -141,7 +141,7 @@ TEST(MovesForADeadline, WaitForACheckpointHoweverLong) {
   EXPECT_EQ(scene.state.moving(), job::k_for_deadline);
   scene.happen(job::AttemptEnded{{1}, job::End{job::EndKind::stopped, -1, 0, ""}});
   scene.happen(job::Collected{{1}, ""});
-  EXPECT_EQ(scene.state.reason_text, "a is too risky for the deadline: going on elsewhere");
+  EXPECT_EQ(scene.state.reason_text, "a is too risky for the deadline: continuing elsewhere");
   EXPECT_DOUBLE_EQ(scene.state.failures_max, 0.05) << "for good";
 }
 
@@ -173,9 +173,9 @@ TEST(MovesToWhatIsCheaper, WaitForACheckpointHoweverLongAndForNoDeadline) {
   DearScene scene;
   EXPECT_EQ(
       scene.state.reason_text,
-      "a is dearer than another host: the job moves when its next checkpoint is safe: a needs 3.00 USD, b 1.00 USD");
+      "a is more expensive than another host: the job moves when its next checkpoint is safe: a needs 3.00 USD, b 1.00 USD");
   EXPECT_THAT(explain_move(scene.state, scene.facts).front(),
-              HasSubstr("a is dearer than another host: the job goes to b when"));
+              HasSubstr("a is more expensive than another host: the job goes to b when"));
   EXPECT_EQ(job::parse_state(job::to_json(scene.state)).value(), scene.state);
   scene.now.ms += 3'600'000;
   EXPECT_TRUE(scene.quiet());
@@ -216,7 +216,7 @@ TEST(MovesForAMoreUrgentJob, MakeRoomAfterACheckpointAlsoWhereNoOtherHostIsFree)
   ASSERT_TRUE(scene.next_is<job::MoveDue>());
   scene.happen(job::AttemptEnded{{1}, job::End{job::EndKind::stopped, -1, 0, ""}});
   scene.happen(job::Collected{{1}, ""});
-  EXPECT_EQ(scene.state.reason_text, "a is needed more urgently: going on elsewhere");
+  EXPECT_EQ(scene.state.reason_text, "a is needed more urgently: continuing elsewhere");
   EXPECT_TRUE(std::holds_alternative<job::Waiting>(scene.state.phase));
   EXPECT_TRUE(scene.state.avoided.empty());
 }

@@ -204,7 +204,7 @@ TEST(Landmarks, AreRefusedWithTheReason) {
   EXPECT_THAT(parse_landmark({"syd", "33S", "151E", "@here", "QQ"}), FailsWith(Code::usage));
   const auto swapped = parse_landmark({"fra", "8.68N", "50.11E", "@here", "DE"});
   ASSERT_FALSE(swapped);
-  EXPECT_THAT(swapped.error().message, HasSubstr("km outside of DE"));
+  EXPECT_THAT(swapped.error().message, HasSubstr("km outside DE"));
 }
 
 TEST(NetworkReports, SurviveTheRegistryAndDamage) {

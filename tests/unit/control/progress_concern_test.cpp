@@ -266,7 +266,7 @@ TEST_F(GangProgress, ASlowRanksHostIsReplacedWhereTheFileWantsThat) {
   begin([](job::Spec& spec) { spec.recovery.stragglers = job::Stragglers::replace; });
   EXPECT_FALSE(concern().still_wished(job("gang")));
   for (int step = 1; step <= 10; ++step) steps(step, 0.3, 0.1);
-  EXPECT_THAT(told("straggler"), ElementsAre(HasSubstr("on ada: it is replaced at the next checkpoint")));
+  EXPECT_THAT(told("straggler"), ElementsAre(HasSubstr("on ada: gridctl replaces it at the next checkpoint")));
   ASSERT_TRUE(job("gang").in<job::Running>()->move);
   EXPECT_EQ(job("gang").in<job::Running>()->move->why, job::k_for_straggler);
   EXPECT_EQ(job("gang").in<job::Running>()->move->host.value, "ada");

@@ -201,7 +201,7 @@ TEST_F(ReceiptExchange, AChainThatWasCutOrForkedThereIsNoticed) {
   const auto trouble = [&] { return exchange()->chain.trouble; };
   EXPECT_EQ(trouble(), "");
   host_.book.resize(3);
-  EXPECT_THAT(trouble(), HasSubstr("cut off: the host's last receipt is number 3, and number 4 was answered here"));
+  EXPECT_THAT(trouble(), HasSubstr("cut off: the host's last receipt is number 3, and number 4 was already answered here"));
   host_.used({"job4"}, registry_->job({"job4"})->machine.epoch, key_, 9'000);
   EXPECT_THAT(trouble(), HasSubstr("fork: the host has another receipt 4"));
   host_.used({"job9"}, run({"job9"}, 13'000), key_, 10'000);

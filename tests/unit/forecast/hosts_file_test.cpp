@@ -75,7 +75,7 @@ TEST(HostsFile, SaysWhereItIsWrong) {
               StartsWith("h:2:15: key 'hosts[0].mtfb': not a known key; did you mean 'mtbf'"));
   EXPECT_THAT(error("hosts:\n  - {price: 3}"), HasSubstr("key 'hosts[0].name': expected a name"));
   EXPECT_THAT(error("hosts:\n  - {name: A b}"), StartsWith("h:2:12: key 'hosts[0].name': expected at most 63"));
-  EXPECT_THAT(error("hosts: [{name: a}, {name: a}]"), HasSubstr("a second host of the name 'a'"));
+  EXPECT_THAT(error("hosts: [{name: a}, {name: a}]"), HasSubstr("a second host with the name 'a'"));
   EXPECT_THAT(error("hosts:\n  - {name: a, price: -1}"),
               HasSubstr("key 'hosts[0].price': expected a decimal number from 0 to"));
   EXPECT_THAT(error("hosts:\n  - {name: a, price: nan}"), HasSubstr("got 'nan'"));

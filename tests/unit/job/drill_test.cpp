@@ -73,7 +73,7 @@ TEST(DrillVerdict, StepsThatGoOnShowThatItResumes) {
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->word, "yes");
   EXPECT_EQ(verdict->steps_lost, 38u);
-  EXPECT_EQ(verdict->why, "step 120 was reached on ada, it went on at step 83 on bob");
+  EXPECT_EQ(verdict->why, "step 120 was reached on ada, it continued at step 83 on bob");
   EXPECT_EQ(judge_drill(steps({1, 120}, {121, 122}), false)->steps_lost, 0u);
 }
 

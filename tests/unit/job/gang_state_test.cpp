@@ -155,7 +155,7 @@ TEST(GangState, BeginsAnewWithMoreHostsAfterACheckpointAndChargesNobody) {
   Gang job(2);
   job.start();
   job.happen(MoveRequested{{1}, std::string(k_to_grow), 4, {}, "3 hosts instead of 2 save 5m"});
-  EXPECT_THAT(job.state.reason_text, ::testing::HasSubstr("more hosts are there for it: it begins anew with them when"));
+  EXPECT_THAT(job.state.reason_text, ::testing::HasSubstr("more hosts are available for it: the job restarts with them when"));
   job.happen(CheckpointCommitted{{1}, {1}, "", 5});
   job.happen(MoveDue{{1}});
   EXPECT_THAT(job.due(), UnorderedElementsAre("stop/1/0", "stop/1/1"));

@@ -59,7 +59,7 @@ TEST_F(GoingBack, WhatIsDamagedIsLeftForTheOneBeforeAsLongAsThereIsOne) {
   };
   start_from_damage();
   EXPECT_THAT(job.state.suspects, ElementsAre(CheckpointSeq{3}));
-  EXPECT_THAT(told("checkpoint_suspect"), HasSubstr("checkpoint 3 is damaged, and no copy replaces it: going back to checkpoint 2"));
+  EXPECT_THAT(told("checkpoint_suspect"), HasSubstr("checkpoint 3 is damaged, and no copy can replace it: going back to checkpoint 2"));
   EXPECT_THAT(job.state.avoided, IsEmpty()) << "the host can do nothing about it";
   EXPECT_EQ(next_start(), 2u);
   start_from_damage();
@@ -180,7 +180,7 @@ TEST_F(GoingBack, WhenAllFailTheProgramIsToBlameAndTheMarksAreWithdrawn) {
   run_and_fail("c");
   EXPECT_EQ(job.state.visible(), JobState::failed);
   EXPECT_THAT(job.state.suspects, IsEmpty());
-  EXPECT_THAT(job.state.reason_text, HasSubstr("not suspect any more"));
+  EXPECT_THAT(job.state.reason_text, HasSubstr("no longer suspect"));
   job.happen(ResumeRequested{});
   EXPECT_EQ(next_start(), 3u) << "once the program is mended, nothing is lost";
 }

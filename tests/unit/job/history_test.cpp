@@ -111,7 +111,7 @@ TEST(History, OfHowAnAttemptEnded) {
       {{EndKind::disk_full, -1, 0, ""}, "the host's disk is full"},
       {{EndKind::image_failed, -1, 0, "no such tag"}, "the image is not available: no such tag"},
       {{EndKind::absent, -1, 0, ""}, "the host does not have it"},
-      {{EndKind::limit, -1, 0, "budget"}, "the host ended it at its limit: budget"}};
+      {{EndKind::limit, -1, 0, "budget"}, "the host ended it at a limit: budget"}};
   for (const auto& [end, words] : ends) {
     Told job;
     job.run_on("ada");
@@ -128,7 +128,7 @@ TEST(History, OfAJobWhoseHostIsLostAndComesBack) {
   job.lines(), job.table();
   job.advance(90'000);
   job.happen(HostLost{{1}, 61s});
-  EXPECT_THAT(job.lines(), ElementsAre("host_lost: ada is given up after 1m1s of silence",
+  EXPECT_THAT(job.lines(), ElementsAre("host_lost: ada was given up after 1m1s of silence",
                                        "recovering: starting again: the host was lost: silent for 1m1s"));
   EXPECT_THAT(job.table(), ElementsAre("lost host_lost at " + std::to_string(job.now_ms)));
   EXPECT_EQ(job.why(), "host_lost: the host was lost: silent for 1m1s (ada)");
@@ -234,10 +234,10 @@ TEST(History, OfAMove) {
   job.lines();
   job.happen(MoveBlocked{{1}, "0 of 1 fit"});
   job.happen(MoveBlocked{{1}, "0 of 1 fit"});
-  EXPECT_THAT(job.lines(), ElementsAre("move_blocked: ada is to be emptied, but no other host can take the job now; it stays: 0 of 1 fit"));
+  EXPECT_THAT(job.lines(), ElementsAre("move_blocked: ada is being emptied, but no other host can run the job now; the job stays: 0 of 1 fit"));
   EXPECT_EQ(job.state.reason, "move_blocked");
   job.happen(MoveRequested{{1}, "drained", 0, 5min});
-  EXPECT_THAT(job.lines(), ElementsAre("move_requested: ada is drained: the job moves when its next checkpoint is safe, at the latest in 5m"));
+  EXPECT_THAT(job.lines(), ElementsAre("move_requested: ada is drained: the job moves when its next checkpoint is safe, in at most 5m"));
   job.happen(MoveRequested{{1}, "drained", 0, 5min});
   EXPECT_THAT(job.lines(), IsEmpty());
   job.happen(CheckpointCommitted{{1}, {4}, "", 1});
@@ -246,7 +246,7 @@ TEST(History, OfAMove) {
   EXPECT_THAT(job.lines(), ElementsAre("moving: ada is drained: stopping there, checkpoint 4 is safe"));
   job.table();
   job.end({EndKind::stopped, -1, 0, ""});
-  EXPECT_EQ(job.lines().back(), "moved_away: ada is drained: going on elsewhere");
+  EXPECT_EQ(job.lines().back(), "moved_away: ada is drained: continuing elsewhere");
   EXPECT_THAT(job.table().back(), HasSubstr("stopped drained at "));
   EXPECT_EQ(std::get<Waiting>(job.state.phase).backoff, 0s);
   EXPECT_TRUE(job.state.recovering);

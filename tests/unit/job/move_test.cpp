@@ -103,7 +103,7 @@ TEST(JobMove, SaysWhenItStopsWithoutANewCheckpoint) {
   job.request();
   job.advance(600'000);
   job.due();
-  EXPECT_THAT(job.records.back().text, HasSubstr("no further checkpoint came within 10m"));
+  EXPECT_THAT(job.records.back().text, HasSubstr("no further checkpoint was saved within 10m"));
 }
 
 TEST(JobMove, StaysWhereItIsAsLongAsNoOtherHostCanTakeIt) {

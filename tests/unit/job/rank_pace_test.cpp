@@ -108,7 +108,7 @@ TEST(Progress, FindsAHangWithinThreeUsualStepsAndAMinuteAtMost) {
 TEST(Progress, SaysHowLongAndWhatIsUsual) {
   Progress progress;
   for (int i = 0; i <= 50; ++i) progress.sign(at(2 * i));
-  EXPECT_EQ(progress.hang(at(161))->text(), "no progress for 61 s; usually there is some every 2.0 s");
+  EXPECT_EQ(progress.hang(at(161))->text(), "no progress for 61 s; usually there is progress every 2.0 s");
 }
 
 TEST(Progress, KnowsPausesThatTheJobHasMadeBefore) {

@@ -31,7 +31,7 @@ TEST(Setback, MakesAHostThatRefusesRestLongerEachTimeUntilAJobStartsThere) {
     EXPECT_EQ(why_resting(driver.state.setbacks, {"h1"}, {driver.now_ms + rest * 1000}), "");
   }
   const std::string why = why_resting(driver.state.setbacks, {"h1"}, driver.at());
-  EXPECT_NE(why.find("9 times in a row (not ours); the next try is at "), std::string::npos) << why;
+  EXPECT_NE(why.find("9 times in a row (not ours); the next attempt is at "), std::string::npos) << why;
   EXPECT_EQ(why_resting(driver.state.setbacks, {"h2"}, driver.at()), "");
   driver.run_on("h1");
   EXPECT_TRUE(driver.state.setbacks.empty());
@@ -138,7 +138,7 @@ TEST(LastWordsOfAnAttempt, StopTheJobAndAreItsReason) {
       Collected{driver.state.epoch, "", 0, "", {Advice::stop, "a module is missing", "ModuleNotFoundError: x"}});
   EXPECT_EQ(driver.state.visible(), JobState::failed);
   EXPECT_NE(driver.state.reason_text.find("a module is missing (\"ModuleNotFoundError: x\")"), std::string::npos);
-  EXPECT_NE(driver.state.reason_text.find("another attempt would end in the same way"), std::string::npos);
+  EXPECT_NE(driver.state.reason_text.find("another attempt would end the same way"), std::string::npos);
 }
 
 TEST(LastWordsOfAnAttempt, BlameTheHostTwiceAndThenTheProgram) {

@@ -314,8 +314,8 @@ TEST(Progress, WantsTwentySignsAndAllowsThirtySecondsAtLeast) {
   for (int i = 0; i <= 20; ++i) paused.sign(at(i));
   paused.sign(at(120));
   EXPECT_EQ(paused.allowed(), 150s) << "it has paused for a hundred before";
-  EXPECT_EQ((Progress::Hang{61s, 60s, 2s}.text()), "no progress for 61 s; usually there is some every 2.0 s");
-  EXPECT_EQ((Progress::Hang{9900ms, 9s, 10s}.text()), "no progress for 9.9 s; usually there is some every 10 s");
+  EXPECT_EQ((Progress::Hang{61s, 60s, 2s}.text()), "no progress for 61 s; usually there is progress every 2.0 s");
+  EXPECT_EQ((Progress::Hang{9900ms, 9s, 10s}.text()), "no progress for 9.9 s; usually there is progress every 10 s");
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST(JobState, EndsWhenASecondHostShowsTheSameFailureAndNothingWasSaved) {
   job.run_on("b");
   job.exit_with(7);
   EXPECT_EQ(job.state.visible(), JobState::failed);
-  EXPECT_NE(job.state.reason_text.find("the same on 2 hosts: it is the program"), std::string::npos);
+  EXPECT_NE(job.state.reason_text.find("the same on 2 hosts: the fault is in the program"), std::string::npos);
 }
 
 TEST(JobState, GoesOnAfterTheSameFailureElsewhereWhenItGotFurther) {

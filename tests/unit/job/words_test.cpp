@@ -25,15 +25,15 @@ TEST(MoveWords, SayWhyAJobLeavesAndWhyItStays) {
   };
   for (const Row& row : std::vector<Row>{
            {std::string(k_for_deadline), "a is too risky for the deadline", ": the job moves when its next checkpoint is safe",
-            "a keeps the job: no move can meet the deadline now"},
-           {std::string(k_for_less), "a is dearer than another host", ": the job moves when its next checkpoint is safe",
+            "a keeps the job: no move could meet the deadline now"},
+           {std::string(k_for_less), "a is more expensive than another host", ": the job moves when its next checkpoint is safe",
             "a keeps the job: a move would save too little now"},
            {std::string(k_for_priority), "a is needed more urgently", ": the job moves when its next checkpoint is safe",
-            "a keeps the job: it is not needed more urgently any more"},
+            "a keeps the job: it is no longer needed more urgently"},
            {std::string(k_for_straggler), "a is slower than the other members", ": the job moves when its next checkpoint is safe",
-            "a keeps its part of the job: it is not slower any more"},
-           {std::string(k_to_grow), "more hosts are there for it", ": it begins anew with them when its next checkpoint is safe",
-            "the gang stays as it is: the hosts that it could have had are not there any more"},
+            "a keeps its part of the job: it is no longer slower"},
+           {std::string(k_to_grow), "more hosts are available for it", ": the job restarts with them when its next checkpoint is safe",
+            "the gang stays as it is: the additional hosts are no longer available"},
            {"drained", "a is drained", ": the job moves when its next checkpoint is safe", "a takes jobs again: the job stays there"}}) {
     Driver job;
     job.run_on("a");
@@ -52,7 +52,7 @@ TEST(MoveWords, SayWhyAJobLeavesAndWhyItStays) {
     EXPECT_THAT(text_of(job, "moving"), HasSubstr(row.leaves));
     EXPECT_EQ(job.state.moving(), row.why);
     job.end({EndKind::stopped, -1, 0, ""});
-    EXPECT_EQ(text_of(job, "moved_away"), row.leaves + (row.why == k_to_grow ? ": going on with them" : ": going on elsewhere"));
+    EXPECT_EQ(text_of(job, "moved_away"), row.leaves + (row.why == k_to_grow ? ": continuing with them" : ": continuing elsewhere"));
   }
 }
 

@@ -136,7 +136,7 @@ TEST(Emit, MegatronDividesLayersThatDoNotDivideEvenly) {
   question.training.model = *family("llama-3-70b");
   EXPECT_THAT(megatron_refuses(question.training, {.pp = 6, .virtual_stages = 2}), HasSubstr("cannot divide 80 layers"));
   EXPECT_THAT(megatron_refuses(question.training, {.pp = 5, .virtual_stages = 3}), HasSubstr("cannot divide 80 layers"));
-  EXPECT_THAT(megatron_refuses(question.training, {.dp = 64, .pp = 8, .virtual_stages = 2}), HasSubstr("whole groups of pp=8"));
+  EXPECT_THAT(megatron_refuses(question.training, {.dp = 64, .pp = 8, .virtual_stages = 2}), HasSubstr("complete groups of pp=8"));
 }
 
 // The names of Megatron-LM's own parser (megatron/training/arguments.py), as recorded.

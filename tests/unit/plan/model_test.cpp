@@ -74,7 +74,7 @@ TEST(Config, TellsWhatIsWrongWithIt) {
   EXPECT_EQ(says("{"), "not JSON");
   EXPECT_EQ(says("[]"), "not a JSON object");
   EXPECT_EQ(says("{}"), "no model_type");
-  EXPECT_THAT(says(R"({"model_type":"bert"})"), HasSubstr("'bert' is no decoder"));
+  EXPECT_THAT(says(R"({"model_type":"bert"})"), HasSubstr("'bert' is not a transformer decoder"));
   EXPECT_EQ(says(R"({"model_type":"llama"})"), "no num_hidden_layers");
   EXPECT_THAT(says(R"({"model_type":"llama","num_hidden_layers":"x"})"), HasSubstr("num_hidden_layers"));
   EXPECT_EQ(

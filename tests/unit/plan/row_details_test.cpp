@@ -244,7 +244,7 @@ TEST(RowOfATable, HasCellsThatSayNothing) {
   EXPECT_EQ(it.parallelism.micro_batch, 2);
   EXPECT_THAT(it.notes, IsEmpty());
   EXPECT_THAT(fault(llama(R"("dp":2.5)")), HasSubstr("dp"));
-  EXPECT_THAT(row(llama(R"("zzzzqqqq":1)")).notes, ElementsAre("column 'zzzzqqqq' is not known and was not used"));
+  EXPECT_THAT(row(llama(R"("zzzzqqqq":1)")).notes, ElementsAre("column 'zzzzqqqq' is unknown and was ignored"));
 }
 
 TEST(RowAtItsLimits, IsReadAndBeyondThemRefused) {

@@ -68,7 +68,7 @@ TEST_P(WrongRow, IsAnsweredWithOneClearLine) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongRow,
     ::testing::Values(Wrong{"nonsense", "not JSON"}, Wrong{"[1]", "not a JSON object"},
-                      Wrong{"{}", "neither params nor layers"}, Wrong{"{\"params\":-1}", "params"},
+                      Wrong{"{}", "give params, or layers"}, Wrong{"{\"params\":-1}", "params"},
                       Wrong{"{\"params\":\"many\"}", "params"}, Wrong{"{\"layers\":12}", "neither params"},
                       Wrong{"{" LLAMA ",\"tp\":3}", "32 heads cannot be divided by tp=3"},
                       Wrong{"{" LLAMA ",\"tp\":0}", "tp"}, Wrong{"{" LLAMA ",\"pp\":33}", "more than the 32 layers"},

@@ -155,7 +155,7 @@ TEST(Search, NamesWhatContradictsTheModelOrTheMachines) {
   EXPECT_EQ(says("pp=2"), "");
   EXPECT_THAT(says("tp=3"), HasSubstr("number of heads 32 cannot be divided by tp=3"));
   EXPECT_THAT(says("dp=16"), HasSubstr("more than the 8 GPUs"));
-  EXPECT_THAT(says("tp=16"), HasSubstr("that a fast link joins"));
+  EXPECT_THAT(says("tp=16"), HasSubstr("joined by a fast link"));
   EXPECT_THAT(says("pp=33"), HasSubstr("more than the 32 layers"));
   EXPECT_THAT(says("ep=2"), HasSubstr("no experts"));
   EXPECT_THAT(says("pp=2,zero=3"), HasSubstr("zero=3 with pp=2"));

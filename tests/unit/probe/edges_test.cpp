@@ -531,7 +531,7 @@ TEST_F(HostEdges, WhyNothingHandsGpusToContainers) {
     return found == nullptr ? "" : std::string(gap_reason_name(found->reason)) + ": " + found->detail;
   };
   EXPECT_EQ(gap(Vendor::amd, {}, "docker"), "not_applicable: no NVIDIA GPU");
-  EXPECT_EQ(gap(Vendor::nvidia, {}, "docker"), "no_tool: no docker answers here");
+  EXPECT_EQ(gap(Vendor::nvidia, {}, "docker"), "no_tool: docker does not answer here");
   EXPECT_EQ(gap(Vendor::amd, {}, "toolkit"), "not_applicable: no NVIDIA GPU");
   EXPECT_EQ(gap(Vendor::nvidia, {}, "toolkit"), "no_tool: nvidia-container-toolkit is not installed");
   std::vector<ToolAnswer> hung(3);

@@ -60,7 +60,7 @@ TEST(Docker, ThatIsPodmanIsNotUsed) {
 
 TEST(Docker, ThatPrintsGarbageHasAProblem) {
   EXPECT_EQ(read_docker(answer(0, "\x1b[31mwat\n"), "ada").problem, "docker: \x1b[31mwat");
-  EXPECT_EQ(read_docker(answer(3, ""), "ada").problem, "docker: gave no server version");
+  EXPECT_EQ(read_docker(answer(3, ""), "ada").problem, "docker: reported no server version");
 }
 
 constexpr const char* k_rootless_v1 =
@@ -164,7 +164,7 @@ TEST(Podman, SaysWhyItDoesNotWork) {
             "podman: newuidmap is missing: sudo apt-get install uidmap");
   EXPECT_NE(problem("no SUBGID ranges", "").find("100000-165535 $USER"), std::string::npos);
   EXPECT_EQ(problem("Error: something else", "ada"), "podman: Error: something else");
-  EXPECT_EQ(problem("", "ada"), "podman: gave no information");
+  EXPECT_EQ(problem("", "ada"), "podman: reported no information");
 }
 
 }  // namespace

@@ -474,7 +474,7 @@ TEST(PreflightEdges, NotesAboutGpusHaveTheirCommand) {
 TEST(PreflightEdges, EnginesAreChosenInTheirOrder) {
   Inventory inventory = fit();
   EXPECT_EQ(choose_engine(inventory, std::nullopt), nullptr);
-  EXPECT_EQ(finding(inventory, "engine").detail, "no engine was looked for");
+  EXPECT_EQ(finding(inventory, "engine").detail, "no engine was checked");
   inventory.engines = {{EngineKind::podman, "4", true, true, ""}, {EngineKind::docker, "27", false, true, ""}};
   EXPECT_EQ(choose_engine(inventory, std::nullopt)->kind, EngineKind::docker);
   EXPECT_EQ(choose_engine(inventory, EngineKind::podman)->kind, EngineKind::podman);

@@ -150,7 +150,7 @@ TEST(Preflight, NamesTheEngineAsItIs) {
   EXPECT_EQ(said(EngineKind::podman), "podman 4.3.1, rootless");
   EXPECT_EQ(find(preflight(inventory, EngineKind::docker, k_now), "limits").detail, "docker enforces memory and CPU limits");
   inventory.engines.clear();
-  EXPECT_EQ(said(EngineKind::docker), "no engine was looked for");
+  EXPECT_EQ(said(EngineKind::docker), "no engine was checked");
 }
 
 TEST(Preflight, MendsWhatIsInstalledBeforeItInstallsAnother) {

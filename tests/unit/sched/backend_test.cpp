@@ -32,20 +32,20 @@ TEST(ChooseBackend, TakesEachVendorsOwn) {
   EXPECT_EQ(chosen({nv, nv}), "nccl: GPUs of NVIDIA alone");
   EXPECT_EQ(chosen({amd}), "rccl: GPUs of AMD alone");
   EXPECT_EQ(chosen({intel}), "oneccl: GPUs of Intel alone");
-  EXPECT_EQ(chosen({Vendor::other}), "gloo: no library of its own is known for the vendor of these GPUs");
+  EXPECT_EQ(chosen({Vendor::other}), "gloo: no library is known for the vendor of these GPUs");
 }
 
 TEST(ChooseBackend, TakesGlooForMixedVendorsCpusAndTheWan) {
   EXPECT_EQ(chosen({nv, amd, nv}), "gloo: GPUs of NVIDIA and AMD together");
   EXPECT_EQ(chosen({}), "gloo: CPUs alone");
-  EXPECT_EQ(chosen({nv}, Reach::wan), "gloo: its members talk over the WAN");
+  EXPECT_EQ(chosen({nv}, Reach::wan), "gloo: its members communicate over the WAN");
 }
 
 TEST(ChooseBackend, NeedsNoneWherePartsDoNotTalk) {
   EXPECT_EQ(chosen({nv, amd}, Reach::wan, Backend::automatic, JobClass::loose),
-            "none: its parts do not talk to each other");
+            "none: its parts do not communicate");
   EXPECT_EQ(chosen({nv}, Reach::wan, Backend::automatic, JobClass::service),
-            "none: its parts do not talk to each other");
+            "none: its parts do not communicate");
 }
 
 TEST(ChooseBackend, FollowsWishes) {
@@ -53,7 +53,7 @@ TEST(ChooseBackend, FollowsWishes) {
   EXPECT_EQ(chosen({nv, amd}, Reach::wan, Backend::gloo), "gloo: asked for");
   EXPECT_EQ(chosen({nv}, Reach::host, Backend::none), "none: asked for");
   EXPECT_EQ(chosen({nv}, Reach::site, Backend::nccl), "nccl: asked for");
-  EXPECT_EQ(chosen({amd}, Reach::site, Backend::nccl), "rccl: asked for as nccl, whose interface RCCL has on AMD");
+  EXPECT_EQ(chosen({amd}, Reach::site, Backend::nccl), "rccl: nccl was requested; on AMD, RCCL has its interface");
 }
 
 TEST(ChooseBackend, RefusesWhatCannotBe) {
@@ -67,7 +67,7 @@ TEST(ChooseBackend, RefusesWhatCannotBe) {
             "backend oneccl: oneCCL runs on GPUs of Intel alone, and the job has no GPU; backend: gloo, or backend: "
             "mpi");
   EXPECT_EQ(chosen({nv}, Reach::wan, Backend::nccl),
-            "backend nccl: NCCL can neither pass NAT nor encrypt, and a link that breaks ends it; backend: gloo, or "
+            "backend nccl: NCCL can neither cross NAT nor encrypt, and a broken link ends it; backend: gloo, or "
             "hosts at one "
             "site");
 }

@@ -55,7 +55,7 @@ TEST(Cost, WithoutCheckpointsALongJobOnAFlakyHostNeverEnds) {
   task.saves = false;
   const Estimate end = to_finish(task, {.price_per_hour = 1, .failures_per_hour = 1});
   EXPECT_GT(end.takes(), 1e300);
-  EXPECT_EQ(describe(end), "never: it fails before the work is done");
+  EXPECT_EQ(describe(end), "never: the host fails before the work is done");
 }
 
 TEST(Cost, TellsItsParts) {

@@ -115,10 +115,10 @@ TEST(Classify, ObeysTheClassOfTheJobFile) {
   spec.workload.job_class = JobClass::tight;
   EXPECT_EQ(
       told(spec),
-      "tight: a synchronous job over several hosts (class in the job file; its words alone say medium: 8 GPUs of a "
+      "tight: a synchronous job over several hosts (class set in the job file; the command alone suggests medium: 8 GPUs of a "
       "host)");
   spec.workload.job_class = JobClass::medium;
-  EXPECT_EQ(told(spec), "medium: a job over several GPUs (class in the job file; its words agree: 8 GPUs of a host)");
+  EXPECT_EQ(told(spec), "medium: a job over several GPUs (class set in the job file; the command agrees: 8 GPUs of a host)");
   spec.workload.job_class = JobClass::loose;
   EXPECT_EQ(classify(spec).kind, WorkKind::single);
   spec.workload.job_class = JobClass::service;

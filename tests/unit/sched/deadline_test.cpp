@@ -87,7 +87,7 @@ TEST(Deadline, TakesACheapHostThatIsTooSlowAsLongAsADearOneCouldStillMakeIt) {
   const Decision decision = place(a_job(), hosts, {}, known);
   EXPECT_EQ(decision.placement->host.value, "slow");
   EXPECT_FALSE(decision.placement->late);
-  EXPECT_THAT(decision.placement->reason, HasSubstr("deadline in 15h, met if it leaves for steady in time: 20h"));
+  EXPECT_THAT(decision.placement->reason, HasSubstr("deadline in 15h, met if the job moves to steady in time: 20h"));
   EXPECT_EQ(late_warning(decision, known), "");
 
   std::vector<HostFacts> thousands{hosts[0]};  // the refuge is considered by another thread than the host
@@ -114,10 +114,10 @@ TEST(Deadline, TakesTheOneThatIsDoneFirstWhenNoneIsInTime) {
   EXPECT_EQ(decision.placement->host.value, "steady");
   EXPECT_TRUE(decision.placement->late);
   EXPECT_THAT(decision.placement->reason,
-              AllOf(HasSubstr("will surely meet the deadline"), HasSubstr("deadline in 9h")));
+              AllOf(HasSubstr("is certain to meet the deadline"), HasSubstr("deadline in 9h")));
   EXPECT_THAT(
       late_warning(decision, known_with(10, 9)),
-      AllOf(HasSubstr("no host that can take it now is expected to be done in time"), HasSubstr("steady needs")));
+      AllOf(HasSubstr("no host that can run the job now is expected to be done in time"), HasSubstr("steady needs")));
   EXPECT_EQ(late_warning(place(a_job(), hosts, {}, known_with(10, 24)), known_with(10, 24)), "");
 }
 

@@ -89,7 +89,7 @@ TEST(Elastic, TakesAsManyHostsAsThereAreDownToTheLeast) {
   const GangDecision none = grid.decide();
   EXPECT_FALSE(none.plan);
   EXPECT_TRUE(none.could_ever_fit);
-  EXPECT_THAT(summary(none, grid.wish()), HasSubstr("1 provider could take a member now, 2 are needed"));
+  EXPECT_THAT(summary(none, grid.wish()), HasSubstr("1 provider can run a member now, 2 are needed"));
 }
 
 TEST(Elastic, LeavesOutAHostThatFailedItRatherThanStayLarge) {

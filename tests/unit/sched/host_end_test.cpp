@@ -44,7 +44,7 @@ TEST(HostEnd, TurnsAwayAJobWhoseWorkDoesNotFitAndThatDoesNotSave) {
   spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
   spec.workload.work = 2h;
   EXPECT_EQ(refusal(spec, 3h), "");
-  EXPECT_EQ(refusal(spec, 1h), "ends: it ends at " + format_rfc3339(k_end) + ", in 1.0h; the job needs 2.0h there, and does not save");
+  EXPECT_EQ(refusal(spec, 1h), "ends: it ends at " + format_rfc3339(k_end) + ", in 1.0h; the job needs 2.0h there, and saves no checkpoints");
   EXPECT_TRUE(placed(spec, 1h).could_ever_fit) << "it may be there for longer: nobody gives up";
   spec.workload.work.reset();
   spec.max_duration = 90min;
@@ -57,10 +57,10 @@ TEST(HostEnd, TakesAJobThatSavesForAsLongAsItCan) {
   spec.checkpoint.path = "out";
   spec.workload.work = 10h;
   EXPECT_EQ(refusal(spec, 1h), "") << "it works for an hour and moves on";
-  EXPECT_THAT(refusal(spec, 2min), HasSubstr("to start there, to work for a minute and to save"));
+  EXPECT_THAT(refusal(spec, 2min), HasSubstr("to start there, work for a minute and save"));
   spec.workload.work = 10s;
   EXPECT_EQ(refusal(spec, 2min), "") << "it is done before";
-  EXPECT_THAT(refusal(spec, 0s), HasSubstr("its time was over at " + format_rfc3339(k_end)));
+  EXPECT_THAT(refusal(spec, 0s), HasSubstr("its time ended at " + format_rfc3339(k_end)));
   EXPECT_THAT(refusal(spec, -1h), HasSubstr("gridctl provider set ada --until"));
 }
 

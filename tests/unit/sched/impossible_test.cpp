@@ -65,13 +65,13 @@ std::string why(const AJob& job, const std::vector<HostFacts>& hosts = {}, const
 TEST(Impossible, MoreMemoryThanAnyGpuHas) {
   EXPECT_EQ(why(AJob("400GB..:1")),
             "gpu_memory: no GPU has 400 GB of memory: the largest known, GB300, has 288 GB\n"
-            "- 2 x GB300 in one host, the model split over them");
+            "- 2 x GB300 in one host, with the model split over them");
 }
 
 TEST(Impossible, MoreMemoryThanTheNamedGpuHas) {
   EXPECT_EQ(why(AJob("A100:200GB:1")),
             "gpu_memory: A100 has at most 80 GB of memory, 200 GB wanted\n"
-            "- 3 x A100 in one host, the model split over them\n"
+            "- 3 x A100 in one host, with the model split over them\n"
             "- another GPU: Instinct MI325X has 256 GB");
   EXPECT_EQ(why(AJob("A100:80GB:1")), "possible");
   EXPECT_EQ(why(AJob("A100:200GB:1").with([](job::Spec& spec) {
@@ -94,23 +94,23 @@ TEST(Impossible, AReplicaThatFitsInNoHostThatIsWanted) {
             "model_memory: a replica needs 160 GB of GPU memory (workload.model_memory), and 1 x RTX_4090 of one host "
             "have at "
             "most 24 GB\n"
-            "- 7 x RTX_4090 in one host, the model split over them\n"
+            "- 7 x RTX_4090 in one host, with the model split over them\n"
             "- 1 x B200 SXM with 180 GB each");
   EXPECT_EQ(why(AJob("RTX_4090:1", 8).with(needs_160)), "possible") << "a tight gang splits it over a fabric";
   const auto rarely = [](job::Spec& spec) { spec.workload.sync_every = 500; };
   EXPECT_EQ(why(AJob("RTX_4090:1", 8).with(needs_160).with(rarely)).substr(0, 186),
             "model_memory: a replica needs 160 GB of GPU memory (workload.model_memory), and 1 x RTX_4090 of one host "
             "have at "
-            "most 24 GB; without a fabric the memory of several hosts does not add up\n");
+            "most 24 GB; without a fabric, several hosts cannot pool their memory\n");
   EXPECT_EQ(why(AJob("A100:80GB:2").with(needs_160)), "possible");
   EXPECT_EQ(why(AJob().with(needs_160)),
-            "model_memory: a replica needs 160 GB of GPU memory (workload.model_memory), and the job asks for no GPU\n"
+            "model_memory: a replica needs 160 GB of GPU memory (workload.model_memory), and the job does not request a GPU\n"
             "- resources: {accelerators: \"160 GB..\"}");
 }
 
 TEST(Impossible, TasksInGangs) {
   EXPECT_EQ(why(AJob("A100:1", 4).with([](job::Spec& spec) { spec.workload.tasks = 100; })),
-            "contradiction: tasks: 100 are pieces for one host each, and num_nodes: 4 wants 4 hosts for one piece\n"
+            "contradiction: tasks: 100 are pieces of work for one host each, but num_nodes: 4 asks for 4 hosts for one piece\n"
             "- tasks: 100 without num_nodes: each task on any host\n"
             "- num_nodes: 4 without tasks: one job over them");
 }
@@ -120,7 +120,7 @@ TEST(Impossible, ATightBag) {
               spec.workload.tasks = 100;
               spec.workload.job_class = job::JobClass::tight;
             })),
-            "contradiction: class: tight binds all parts together, and tasks: 100 are independent\n"
+            "contradiction: class: tight couples all parts, but tasks: 100 are independent\n"
             "- class: loose with tasks: 100\n"
             "- class: tight without tasks");
 }
@@ -151,7 +151,7 @@ TEST(Impossible, NcclOverTheWan) {
               spec.workload.backend = job::Backend::nccl;
               spec.workload.job_class = job::JobClass::federated;
             })),
-            "backend: backend nccl: NCCL can neither pass NAT nor encrypt, and a link that breaks ends it\n"
+            "backend: backend nccl: NCCL can neither cross NAT nor encrypt, and a broken link ends it\n"
             "- backend: gloo\n"
             "- hosts at one site");
 }
@@ -161,27 +161,27 @@ TEST(Impossible, MoreUsefulTimeThanAllowed) {
               spec.workload.work = 40h;
               spec.max_duration = 10h;
             })),
-            "duration: the job needs 40 h of useful time (workload.work) and may run for 10 h (max_duration)\n"
+            "duration: the job needs 40 h of useful time (workload.work), but may run for 10 h (max_duration)\n"
             "- max_duration above 40 h\n"
             "- hardware more than 300 % faster than its first choice");
 }
 
 TEST(Impossible, MoreHostsThanThereAre) {
   EXPECT_EQ(why(AJob("A100:8", 5), three_a100()),
-            "hosts: num_nodes: 5 wants 5 hosts at once, and 3 are registered\n"
+            "hosts: num_nodes: 5 needs 5 hosts at once, but only 3 are registered\n"
             "- num_nodes: 3\n"
             "- 2 hosts more: gridctl provider register NAME ssh://user@host");
   std::vector<HostFacts> hosts = three_a100();
   hosts.push_back(a_host("dan", 0, ""));
   EXPECT_EQ(why(AJob("A100:8", 4), hosts),
-            "hosts: num_nodes: 4 wants 4 hosts at once, and 3 of 4 hosts can take a part (others: 1 gpu)\n"
+            "hosts: num_nodes: 4 needs 4 hosts at once, but only 3 of 4 hosts can run a part (others: 1 gpu)\n"
             "- num_nodes: 3\n"
             "- 1 host more: gridctl provider register NAME ssh://user@host");
 }
 
 TEST(Impossible, MoreGpusThanAnyHostHas) {
   EXPECT_EQ(why(AJob("A100:20"), three_a100()),
-            "hosts: 20 GPUs of one host are wanted, and no registered host has more than 8\n"
+            "hosts: 20 GPUs in one host are needed, but no registered host has more than 8\n"
             "- a count of 8\n"
             "- num_nodes: 3 with 8 GPUs each, at one site");
 }
@@ -190,20 +190,20 @@ TEST(Impossible, AGangOfOneVendorThatFitsOnlyAcrossVendors) {
   std::vector<HostFacts> hosts = three_a100();
   hosts[2] = a_host("cyd", 8, "AMD Instinct MI300X", Vendor::amd);
   EXPECT_EQ(why(AJob("8", 3), hosts),
-            "vendors: num_nodes: 3 fits only across vendors (2 nvidia, 1 amd), and no library joins GPUs of different "
-            "vendors in every step at their speed\n"
+            "vendors: num_nodes: 3 is possible only across vendors (2 nvidia, 1 amd), and no library synchronises GPUs of different "
+            "vendors in every step at full speed\n"
             "- num_nodes: 2 of one vendor\n"
             "- class: federated with backend: gloo and workload.sync_every: any vendors");
   EXPECT_EQ(
       why(AJob("8", 3).with([](job::Spec& spec) { spec.workload.backend = job::Backend::nccl; }), hosts).substr(0, 95),
-      "vendors: num_nodes: 3 fits only across vendors (2 nvidia, 1 amd), and backend nccl runs on one\n");
+      "vendors: num_nodes: 3 is possible only across vendors (2 nvidia, 1 amd), and backend nccl runs on only one vendor\n");
   EXPECT_EQ(why(AJob("8", 2), hosts), "possible");
   EXPECT_EQ(why(AJob("8", 3).with([](job::Spec& spec) { spec.workload.sync_every = 500; }), hosts), "possible");
 }
 
 TEST(Impossible, ATightGangWhoseHostsAreAllApart) {
   EXPECT_EQ(why(AJob("A100:8", 2), three_a100(), wan()),
-            "site: a tight gang of 2 hosts must be at one site, and of the 3 that fit at most 1 is together; between "
+            "site: a tight gang of 2 hosts must be at one site, but at most 1 of the 3 suitable hosts is together; between "
             "sites at "
             "best 0.1 GB/s and 20 ms\n"
             "- num_nodes: 1\n"
@@ -214,7 +214,7 @@ TEST(Impossible, ATightGangWhoseHostsAreAllApart) {
   };
   EXPECT_EQ(
       why(AJob("A100:8", 2).with(declared), three_a100(), wan()),
-      "site: a tight gang of 2 hosts must be at one site, and of the 3 that fit at most 1 is together; between sites "
+      "site: a tight gang of 2 hosts must be at one site, but at most 1 of the 3 suitable hosts is together; between sites "
       "at "
       "best 0.1 GB/s and 20 ms: 80 GB of gradients a step over 0.1 GB/s take 19 min between 2 hosts, computing 2 s: "
       "GPUs idle 99.8 %\n"
@@ -225,8 +225,8 @@ TEST(Impossible, ATightGangWhoseHostsAreAllApart) {
       "- one host with 16 GPUs: nothing crosses the link");
   std::vector<HostFacts> hosts = three_a100();
   hosts[0].site = "paris", hosts[1].site = "oslo", hosts[2].site = "rome";
-  EXPECT_EQ(why(AJob("A100:8", 2), hosts).substr(0, 100),
-            "site: a tight gang of 2 hosts must be at one site, and of the 3 that fit at most 1 is together\n- num");
+  EXPECT_EQ(why(AJob("A100:8", 2), hosts).substr(0, 106),
+            "site: a tight gang of 2 hosts must be at one site, but at most 1 of the 3 suitable hosts is together\n- num");
 }
 
 TEST(Impossible, ASlowLinkEvenAtOneSite) {

@@ -60,7 +60,7 @@ TEST(CheckpointInterval, StaysWithinItsBounds) {
 TEST(CheckpointInterval, ShowsItsArithmeticInOneLine) {
   EXPECT_EQ(
       checkpoint_interval({5s, 20s, 65s}, k_home).reason,
-      "30m6s: saving pauses the job for 5s, a checkpoint is safe after 20s; expected: one failure in 3d19h, 1m5s "
+      "30m6s: saving pauses the job for 5s, a checkpoint is safe after 20s; expected: one failure every 3d19h, 1m5s "
       "to recover, 99.4 % useful work");
 }
 

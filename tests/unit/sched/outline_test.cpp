@@ -42,8 +42,8 @@ std::vector<PairLink> between(const char* a, const char* b, Duration rtt, double
 TEST(Outline, OfOneProcessNeedsNothing) {
   EXPECT_THAT(explain(outline(a_job(), {}, {}, {})),
               ElementsAre("class loose: one process (one host, at most one GPU, nothing in the command suggests another class)",
-                          "needs: no link to others", "backend: none (it is one process)",
-                          "strategy: one host, any that fits"));
+                          "needs: no link to others", "backend: none (the job is a single process)",
+                          "strategy: any suitable host"));
 }
 
 TEST(Outline, TakesTheBackendOfTheGpusThatAreChosenElseWanted) {
@@ -53,10 +53,10 @@ TEST(Outline, TakesTheBackendOfTheGpusThatAreChosenElseWanted) {
   const HostFacts amd = a_host("ada", 2, Vendor::amd);
   EXPECT_EQ(backend(a_job("2"), {{&amd, {"ada0", "ada1"}}}).backend, Backend::rccl);
   EXPECT_EQ(backend(a_job("H100:2")), (BackendChoice{Backend::nccl, "GPUs of NVIDIA alone"}));
-  EXPECT_EQ(backend(a_job("2")), (BackendChoice{Backend::automatic, "that of the vendor whose GPUs it gets"}));
+  EXPECT_EQ(backend(a_job("2")), (BackendChoice{Backend::automatic, "the library of the vendor whose GPUs it gets"}));
   job::Spec named = a_job("H100:2");
   named.run = "torchrun train.py --backend gloo";
-  EXPECT_EQ(backend(named), (BackendChoice{Backend::gloo, "its own words name it"}));
+  EXPECT_EQ(backend(named), (BackendChoice{Backend::gloo, "its command names it"}));
   named.workload.backend = Backend::mpi;
   EXPECT_EQ(backend(named), (BackendChoice{Backend::mpi, "asked for"}));
   job::Spec service = a_job("H100:4");
@@ -70,10 +70,10 @@ TEST(Outline, TellsHowLongTheGpusOfAGangWouldIdle) {
   const std::vector<HostFacts> hosts{a_host("ada", 1), a_host("bob", 1)};
   job::Spec spec = a_job("RTX_4090:1", 2);
   EXPECT_THAT(outline(spec, {}, hosts, {}).notes,
-              ElementsAre("link: not measured between the suitable hosts, so the idle time of GPUs is unknown"));
+              ElementsAre("link: not measured between the suitable hosts, so the idle time of the GPUs is unknown"));
   const auto fast = between("ada", "bob", 200us, 10e9);
   EXPECT_THAT(outline(spec, {}, hosts, fast).notes,
-              ElementsAre("link: at best 1.25 GB/s and 0.2 ms between its hosts; how much they exchange is not known "
+              ElementsAre("link: at best 1.25 GB/s and 0.2 ms between its hosts; the amount that they exchange is unknown "
                           "(workload.params)"));
   spec.workload.params = 1e9;
   spec.workload.step = 4s;
@@ -104,7 +104,7 @@ TEST(Outline, AnswersWhoWantsToJoinCardsOverTheInternet) {
                          .notes;
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_THAT(notes[1],
-              ::testing::StartsWith("GPUs of two hosts do not become one: what RTX 4090 reads from its own memory in "
+              ::testing::StartsWith("GPUs of two hosts cannot act as one: the data that RTX 4090 reads from its own memory in "
                                     "0.99 ms (1 GB at 1010 GB/s) takes 80 s over a link of 0.0125 GB/s"));
 }
 
@@ -115,7 +115,7 @@ TEST(Outline, TellsWhatTheSameOrItsLikeCostsByTheList) {
     return outline(a_job("RTX4090:1"), {{&host, std::move(uuids)}}, {host}, {}).list_price;
   };
   EXPECT_EQ(note({"ada0"}),
-            "list price: 1.86 USD/h on demand (its like, an L40S, at AWS g6e.xlarge (us-east-1), 2026-01); here 0.70 "
+            "list price: 1.86 USD/h on demand (comparable to an L40S, at AWS g6e.xlarge (us-east-1), 2026-01); here 0.70 "
             "USD/h, 38 % of that");
   for (Gpu& gpu : host.inventory.edit().gpus) gpu.model = "H100 SXM5 80GB";
   host.price_per_hour = 0;

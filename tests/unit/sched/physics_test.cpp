@@ -106,7 +106,7 @@ TEST(Judge, SaysWhatItCannotCompare) {
   EXPECT_EQ(open.answer, Answer::unknown);
   EXPECT_EQ(
       open.arithmetic,
-      "80 GB of gradients a step over 0.1 GB/s take 19 min between 2 hosts; how long a step computes is not known "
+      "80 GB of gradients a step over 0.1 GB/s take 19 min between 2 hosts; the compute time of a step is unknown "
       "(workload.step)");
   EXPECT_EQ(judge_link({{0, 0, 1}, 2, 8}, k_wan).answer, Answer::fits);
   EXPECT_EQ(judge_link({{80e9, 1, 1}, 1, 8}, k_wan).answer, Answer::fits);
@@ -117,12 +117,12 @@ TEST(HonestAnswers, HaveTheirNumbers) {
   EXPECT_EQ(
       replicate_memory_answer(card, {0.0125e9, 0.03}),
       "the memory of a GPU is not replicated: RTX 4090 writes up to 1008 GB/s, the link carries 0.0125 GB/s, 80640 "
-      "times less; a copy of its 24 GB would be 32 min old when it is there. Instead: checkpoints, and "
-      "checkpoint.standby to have the newest one ready elsewhere");
+      "times less; a copy of its 24 GB would be 32 min old when it arrives. Instead, use checkpoints, and "
+      "checkpoint.standby to keep the newest one ready on another host");
   EXPECT_EQ(
       join_cards_answer(card, {0.0125e9, 0.03}),
-      "GPUs of two hosts do not become one: what RTX 4090 reads from its own memory in 0.992 ms (1 GB at 1008 GB/s) "
-      "takes 80 s over a link of 0.0125 GB/s. Instead: one host whose GPUs together have the memory, or a replica "
+      "GPUs of two hosts cannot act as one: the data that RTX 4090 reads from its own memory in 0.992 ms (1 GB at 1008 GB/s) "
+      "takes 80 s over a link of 0.0125 GB/s. Instead, use one host whose GPUs together have the memory, or a replica "
       "of the model on each GPU with rare synchronisation, or independent tasks");
 }
 

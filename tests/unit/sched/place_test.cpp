@@ -296,7 +296,7 @@ TEST(Place, TakesAnAvoidedHostWhenNoOtherCanAndSaysSo) {
     const Decision decision = place(a_job(), {AHost("ada"), other}, avoided);
     ASSERT_TRUE(decision.placement);
     EXPECT_EQ(decision.placement->host.value, "ada");
-    EXPECT_THAT(decision.placement->reason, HasSubstr("gridctl avoids it (exit 139 there)"));
+    EXPECT_THAT(decision.placement->reason, HasSubstr("gridctl would avoid it (exit 139 there)"));
   }
 }
 
@@ -345,7 +345,7 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
           "placed on ada: cheapest of 2 suitable hosts: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 "
           "USD/h, 0.61 USD per A100-hour of work, failures included",
           "fault tolerance 1 of 4: no checkpoint yet, so the job would start over on the other suitable host",
-          "bob would do as well: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
+          "bob would do equally well: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
           "A100-hour of work, failures included",
           "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
           "dan cannot (unreachable, for now): it does not answer"));

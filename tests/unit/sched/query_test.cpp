@@ -151,7 +151,7 @@ TEST(Query, SaysWhyAHostDoesNotMatch) {
   EXPECT_EQ(why("num_gpus>=2 gpu_ram>=40GB"), "gpu_ram>=40GB: it is 24 GiB");
   EXPECT_EQ(why("inet_up > 1Gbps"), "inet_up > 1Gbps: it is 230 Mbit/s (for now)");
   EXPECT_EQ(why("inet_up>1Gbps region=FI"), "region=FI: it is DE-BY");  // what waiting cannot cure comes first
-  EXPECT_EQ(why("disk_bw>1"), "disk_bw>1: that is not known of it");
+  EXPECT_EQ(why("disk_bw>1"), "disk_bw>1: this is not known");
   EXPECT_EQ(why("cuda_vers>12.10"), "cuda_vers>12.10: it is 12.4");
   EXPECT_EQ(why("datacenter"), "datacenter: it is false");
   EXPECT_EQ(why("A100:2"), "A100:2: it has NVIDIA GeForce RTX 4090 (24 GiB), NVIDIA GeForce RTX 4090 (24 GiB)");
@@ -172,7 +172,7 @@ TEST(Query, NamesThePlaceOfAMistakeAndTheNearestField) {
       {"region in [DE, FI", "character 11 of the query: this list has no ]"},
       {"region in []", "character 11 of the query: the list is empty"},
       {"name='ada", "character 6 of the query: this quote is not closed"},
-      {"min_bid<1", "character 1 of the query: 'min_bid' has no meaning here: nothing is auctioned: ask for price"},
+      {"min_bid<1", "character 1 of the query: 'min_bid' has no meaning here: there are no auctions: use price"},
       {"rentable=maybe", "character 10 of the query: 'rentable' wants true or false, not 'maybe'"},
       {"=3", "character 1 of the query: expected a field here"},
       {"A100:0",

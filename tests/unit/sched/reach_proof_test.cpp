@@ -46,7 +46,7 @@ TEST(ReachProof, TheSlowestWayIsNamedWithBothNumbers) {
   const std::vector outcomes{reached("bob", "ada", 9.4e9, 9.3e9), reached("cyd", "ada", 9.4e9, 0.9e9)};
   const ReachVerdict verdict = judge_reach(outcomes, {8e9, 32});
   EXPECT_FALSE(verdict.good);
-  EXPECT_EQ(verdict.why, "ada to cyd carries 900 Mbit/s, and the job's exchanges need 8.0 Gbit/s");
+  EXPECT_EQ(verdict.why, "ada to cyd carries 900 Mbit/s, but the job's exchanges need 8.0 Gbit/s");
   EXPECT_THAT(verdict.fixes.at(0), HasSubstr("interconnect: any"));
   EXPECT_TRUE(judge_reach(outcomes, {0.8e9, 32}).good);
   EXPECT_TRUE(judge_reach(outcomes, {}).good);  // nothing is needed that is known

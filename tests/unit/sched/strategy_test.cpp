@@ -118,7 +118,7 @@ TEST(Strategy, PretrainingIsAGangOfIdenticalGpusInOneIsland) {
   EXPECT_EQ(told.outline.backend.backend, job::Backend::nccl);
   EXPECT_THAT(told.hosts, AllOf(::testing::SizeIs(4), Each(StartsWith("hpc-"))));  // the A100s' cables are too thin
   EXPECT_THAT(told.text, AllOf(HasSubstr("gang"), HasSubstr("the island of hpc-0 and 7 others")));
-  EXPECT_THAT(told.text, ::testing::Not(HasSubstr("would do too: 4 hosts of site uni")));
+  EXPECT_THAT(told.text, ::testing::Not(HasSubstr("would do equally well: 4 hosts of site uni")));
 }
 
 TEST(Strategy, ADifferentVendorMeansItsOwnLibrary) {

@@ -63,7 +63,7 @@ TEST(Twins, KeepOffAHostWhereAnotherIs) {
   job::Spec spec;
   spec.run = "true";
   const Decision decision =
-      place(spec, {AHost("ada").set([](HostFacts& host) { host.apart = "another twin is there"; })}, {});
+      place(spec, {AHost("ada").set([](HostFacts& host) { host.apart = "another twin is on this host"; })}, {});
   ASSERT_EQ(decision.rejections.size(), 1U);
   EXPECT_EQ(decision.rejections[0].code, "replica");
   EXPECT_TRUE(decision.could_ever_fit);

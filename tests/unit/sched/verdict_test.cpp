@@ -265,7 +265,7 @@ TEST(Verdict, HeatIsACauseFromItsOwnFiguresAndFromTheFallUnderLoad) {
   found.sustained = 0.8;
   EXPECT_EQ(verdict_name(judge(found).kind), "degraded");
   EXPECT_EQ(judge(found).findings[0].what, "sustained");
-  EXPECT_EQ(judge(found).cause, "heat or power: it keeps 80 % of its first rate");
+  EXPECT_EQ(judge(found).cause, "heat or power: it sustains 80 % of its first rate");
   found.loaded = found.declared;
   found.loaded->heat.now_c = 90;
   found.loaded->heat.slowdown_c = 88;

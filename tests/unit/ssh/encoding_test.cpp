@@ -101,7 +101,7 @@ TEST(KexOffer, SaysWhyNothingFits) {
       parse_kex_offer(server_hello("hello\r\n", {"curve25519-sha256", "ssh-ed25519", "aes256-gcm@openssh.com",
                                                  "aes256-gcm@openssh.com", "hmac-sha2-256", "hmac-sha2-256"}));
   ASSERT_TRUE(aead);
-  EXPECT_EQ(aead->difference(ours), "it offers ciphers aes256-gcm@openssh.com only");
+  EXPECT_EQ(aead->difference(ours), "it offers only ciphers aes256-gcm@openssh.com");
 }
 
 TEST(KexOffer, IsNothingWhenBytesAreMissingOrOdd) {
@@ -120,9 +120,9 @@ TEST(KexOffer, NamesTheFirstThingThatDoesNotFit) {
   offer.macs = {"hmac-md5", "hmac-sha2-512"};
   EXPECT_EQ(difference(offer), "it offers key exchanges dh-group1");
   offer.macs = {"hmac-md5", "hmac-sha1"};
-  EXPECT_EQ(difference(offer), "it offers MACs hmac-md5,hmac-sha1 only");
+  EXPECT_EQ(difference(offer), "it offers only MACs hmac-md5,hmac-sha1");
   offer.ciphers = {"aes128-cbc"};
-  EXPECT_EQ(difference(offer), "it offers ciphers aes128-cbc only");
+  EXPECT_EQ(difference(offer), "it offers only ciphers aes128-cbc");
   offer.host_keys = {"\x1bodd"};
   EXPECT_EQ(difference(offer).find('\x1b'), std::string::npos);
 }

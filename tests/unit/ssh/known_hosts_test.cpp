@@ -89,7 +89,7 @@ TEST_F(KnownHosts, NeedsAFileToPinInAndNoneToRead) {
   nowhere.known_hosts.clear();
   EXPECT_EQ(pin(nowhere, {}).error().code, Code::internal);
   EXPECT_TRUE(pinned(nowhere)->empty());
-  EXPECT_TRUE(pinned(target_)->empty()) << "the file is not there yet";
+  EXPECT_TRUE(pinned(target_)->empty()) << "the file does not exist yet";
 }
 
 TEST_F(KnownHosts, PutsTheBestKeyFirstAndEachOnce) {

@@ -89,9 +89,9 @@ TEST(Handshake, TellsWhatAServerSaysInstead) {
            {"Exceeded MaxStartups\r\n", Code::busy, "is busy with other logins"},
            {"Not allowed at this time\r\n", Code::busy, "refuses connections from here for a while"},
            {"HTTP/1.1 400 Bad Request\r\n\x1b[31m" + std::string(200, 'x'), Code::host_unreachable,
-            "is not an SSH server: it says 'HTTP/1.1 400 Bad Request"},
+            "is not an SSH server: it answered 'HTTP/1.1 400 Bad Request"},
            {std::string(20'000, 'n'), Code::host_unreachable, "is not an SSH server"},
-           {"", Code::busy, "closed the connection before it said anything"},
+           {"", Code::busy, "closed the connection without sending anything"},
            {"SSH-2.0-x\r\n", Code::host_unreachable, "the SSH handshake with 127.0.0.1:"}}) {
     const Error error = refusal(words);
     EXPECT_EQ(error.code, code) << words.substr(0, 40) << ": " << error.one_line();
@@ -106,7 +106,7 @@ TEST(Handshake, TellsSilenceFromASlowBeginning) {
   EXPECT_THAT(silent.message, HasSubstr("says nothing"));
   const Error begun = refusal("SSH-2.0-x\r\n", false);
   EXPECT_EQ(begun.code, Code::timed_out);
-  EXPECT_THAT(begun.message, HasSubstr("began to speak SSH but did not finish"));
+  EXPECT_THAT(begun.message, HasSubstr("started SSH but did not finish"));
   EXPECT_THAT(refusal("hello?\r\n", false).message, HasSubstr("is not an SSH server"));
 }
 
@@ -143,7 +143,7 @@ TEST(Handshake, TellsWhatIsNotInCommon) {
   EXPECT_FALSE(refused.lacks);
   const Saying mute("SSH-2.0-x\r\n", true);
   EXPECT_FALSE(refusal(mute, soon(), ours).lacks);
-  EXPECT_THAT(refusal(mute, soon(), {"no-such-type"}).error.message, HasSubstr("libssh2 knows none of no-such-type"));
+  EXPECT_THAT(refusal(mute, soon(), {"no-such-type"}).error.message, HasSubstr("libssh2 supports none of no-such-type"));
 }
 
 TEST(Handshake, HasAsLongAsTheDeadlineForAServerThatSpeaks) {
@@ -153,7 +153,7 @@ TEST(Handshake, HasAsLongAsTheDeadlineForAServerThatSpeaks) {
   EXPECT_THAT(refusal(silent, soon(), libssh2_host_key_types(), brief).error.message, HasSubstr("says nothing"));
   EXPECT_LT(clock().boot() - before, std::chrono::seconds{15});
   const BootTime deadline = in(std::chrono::milliseconds{300});
-  EXPECT_THAT(refusal(speaking, deadline, libssh2_host_key_types(), brief).error.message, HasSubstr("began to speak"));
+  EXPECT_THAT(refusal(speaking, deadline, libssh2_host_key_types(), brief).error.message, HasSubstr("started SSH"));
   EXPECT_GE(clock().boot(), deadline);
 }
 
@@ -336,7 +336,7 @@ TEST_F(WithSshd, SaysThatThereWasNoKeyToOffer) {
   target.identities = {};
   const Error none = refused(target);
   EXPECT_EQ(none.code, Code::auth_refused);
-  EXPECT_THAT(none.message, HasSubstr("there was none to offer"));
+  EXPECT_THAT(none.message, HasSubstr("there was no key to offer"));
   target.agent_socket = dir_.path() / "no-agent";
   const Error gone = refused(target);
   EXPECT_THAT(gone.message, HasSubstr("ssh-agent does not answer at"));
@@ -375,21 +375,21 @@ TEST_F(WithSshd, LeavesToTheSshProgramWhatItCannotDo) {
   EXPECT_THAT(refused(target).message, HasSubstr("behind a jump host"));
   target.proxied = false;
   target.keys_unclear = true;
-  EXPECT_THAT(refused(target).message, HasSubstr("names a key file by tokens"));
+  EXPECT_THAT(refused(target).message, HasSubstr("names a key file with tokens"));
 }
 
 TEST_F(WithSshd, TellsThatTheServerWantsMore) {
   const Error more =
       refused(serve({.config = "HostbasedAuthentication yes\nAuthenticationMethods publickey,hostbased\n"}));
   EXPECT_EQ(more.code, Code::auth_refused);
-  EXPECT_THAT(more.message, HasSubstr("accepted our key and wants more, which nobody is there to type: hostbased"));
+  EXPECT_THAT(more.message, HasSubstr("accepted our key but asks for more, which nobody can type here: hostbased"));
   EXPECT_THAT(more.hint, HasSubstr("by a key alone"));
 }
 
 TEST_F(WithSshd, TellsThatTheServerTakesNoKeys) {
   const Error none = refused(serve({.config = "HostbasedAuthentication yes\nPubkeyAuthentication no\n"}));
   EXPECT_EQ(none.code, Code::auth_refused);
-  EXPECT_THAT(none.message, HasSubstr("takes no keys, but only: hostbased"));
+  EXPECT_THAT(none.message, HasSubstr("does not accept keys, only: hostbased"));
 }
 
 TEST_F(WithSshd, TakesKeysOfTheAgentOnlyOnce) {
@@ -430,7 +430,7 @@ TEST_F(WithSshd, FallsBackToTheSshProgramAndTellsTheBetterReason) {
     EXPECT_THAT(error.message, HasSubstr("Permission denied")) << "libssh2 had no more to tell";
     target.identities = {};
     target.agent_socket = "";
-    EXPECT_THAT(refused(target).message, HasSubstr("there was none to offer"));
+    EXPECT_THAT(refused(target).message, HasSubstr("there was no key to offer"));
   }
   const gridctl::testing::TempDir empty;
   const Variable path("PATH", empty.path().native());

@@ -124,7 +124,7 @@ TEST_F(OfAShell, WritingToACommandThatHasEndedIsAnError) {
   ASSERT_EQ(read_all(*fine).value(), "");
   const auto refused = fine->write(as_bytes("more"));
   ASSERT_THAT(refused, FailsWith(Code::host_unreachable));
-  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("ann@box:22 reads no more"));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("ann@box:22 no longer reads"));
   EXPECT_EQ(judged_, 2);
 
   const auto broken = start("exit 7");

@@ -110,7 +110,7 @@ TEST_F(GangTree, OneFileForEachRankMayBeNumberedWithZeros) {
   others.erase("step-1/rank_10.pt");
   members_.pop_back();
   host("bob", 6, 6, others);
-  EXPECT_EQ(merge()->why(), "missing: step-1/rank_10.pt, as the other ranks have written one");
+  EXPECT_EQ(merge()->why(), "missing: step-1/rank_10.pt, because the other ranks have written one");
 }
 
 TEST_F(GangTree, RankZeroAloneIsEnoughWhereNobodyElseWrites) {
@@ -147,7 +147,7 @@ TEST_F(GangTree, FilesOfRanksThatAreWrittenInPlaceAreAllOfOneSave) {
   const Tree& base = tree_of({{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
   host("ada", 0, 1, {{"rank_0.pt", "20"}, {"rank_1.pt", "10"}});
   host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
-  EXPECT_EQ(merge(&base)->why(), "missing: rank_1.pt anew, as other ranks have written theirs");
+  EXPECT_EQ(merge(&base)->why(), "missing: rank_1.pt again, because other ranks have written theirs");
   members_.pop_back();
   host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "20"}});
   EXPECT_TRUE(merge(&base)->is_whole()) << merge(&base)->why();
@@ -182,7 +182,7 @@ TEST_F(GangTree, ALargerGangWantsTheFilesOfItsNewRanksToo) {
   host("ada", 0, 1, {{"rank_0.pt", "20"}, {"rank_1.pt", "10"}});
   host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "20"}});
   host("cyd", 2, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
-  EXPECT_EQ(merge(&base)->why(), "missing: rank_2.pt anew, as other ranks have written theirs");
+  EXPECT_EQ(merge(&base)->why(), "missing: rank_2.pt again, because other ranks have written theirs");
   members_.pop_back();
   host("cyd", 2, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}, {"rank_2.pt", "20"}});
   EXPECT_TRUE(merge(&base)->is_whole()) << merge(&base)->why();

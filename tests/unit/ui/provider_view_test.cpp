@@ -35,7 +35,7 @@ ProviderView view_of_two() {
     gpu.power.cap_watts = 500;
     gpu.power.default_watts = 700;
     gpu.pcie = {1, 5, 16, 16};
-    gpu.gaps = {{"units", GapReason::needs_bench, "nvidia-smi does not tell"}};
+    gpu.gaps = {{"units", GapReason::needs_bench, "nvidia-smi does not report it"}};
     in.gpus.push_back(std::move(gpu));
   }
   in.gpus[1].throttle = std::vector<std::string>{"sw_power_cap"};
@@ -43,7 +43,7 @@ ProviderView view_of_two() {
   in.disks = {{"/data", "xfs", "/dev/nvme0n1", DiskKind::nvme, 2ull << 40, 1ull << 40, false}};
   in.nics = {{"mlx5_0", "ib0", 1, NicKind::infiniband, true, 400e9, "MT4129", "0000:18:00.0", 0}};
   in.gaps = {{"oneapi", GapReason::not_applicable, "no GPU of intel"}};
-  view.contradictions = {"declared H100:4, found 2 of that kind among 2 GPUs"};
+  view.contradictions = {"declared H100:4, found 2 of that kind among its 2 GPUs"};
   view.history = {{1, HostName{"ada"}, WallTime{1700000000000}, "rebooted", "started anew"}};
   return view;
 }
@@ -51,9 +51,9 @@ ProviderView view_of_two() {
 TEST(ProviderView, ShowsEachPartOfTheMachine) {
   const std::string text = provider_view(view_of_two(), WallTime{1700000100000}, 0, Style{});
   for (const char* part :
-       {"contradiction  declared H100:4, found 2", "NVIDIA H100 80GB HBM3 = H100 SXM5 80GB", "(model not surely known)",
+       {"contradiction  declared H100:4, found 2", "NVIDIA H100 80GB HBM3 = H100 SXM5 80GB", "(model uncertain)",
         "345 of 1980", "500 W, made for 700 W", "gen 1 of 5, x16", "held down: sw_power_cap", "NV18", "/data", "nvme",
-        "mlx5_0 (ib0)", "400 Gbit/s", "units: needs_bench (nvidia-smi does not tell)",
+        "mlx5_0 (ib0)", "400 Gbit/s", "units: needs_bench (nvidia-smi does not report it)",
         "oneapi: not_applicable (no GPU of intel)", "rebooted: started anew"})
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
 }

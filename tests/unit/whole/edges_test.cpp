@@ -336,7 +336,7 @@ TEST_F(Learning, ExpectsTheRestoredOnlyOfTheFirstSave) {
 
 Verdict refused(const std::string& blame) {
   Verdict verdict;
-  verdict.why = "it is not whole";
+  verdict.why = "it is incomplete";
   verdict.blame = blame;
   return verdict;
 }
@@ -347,7 +347,7 @@ TEST(Stalls, AreToldAgainAtTwiceTheWait) {
   stall.look(refused("a"), false, at(129));
   EXPECT_EQ(stall.message(), "") << "the wait begins with the first file";
   stall.look(refused("a"), false, at(130));
-  EXPECT_THAT(stall.message(), HasSubstr("no checkpoint for 2m: it is not whole."));
+  EXPECT_THAT(stall.message(), HasSubstr("no checkpoint for 2m: it is incomplete."));
   stall.look(refused("b"), false, at(249));
   EXPECT_THAT(stall.message(), HasSubstr("\"a\""));
   stall.look(refused("b"), false, at(250));
@@ -378,7 +378,7 @@ TEST(Stalls, SayWhenItChangesFasterThanItCanBeCopied) {
   whole.whole = Whole::format;
   stall.look(whole, false, at(0));
   stall.look(whole, false, at(120));
-  EXPECT_THAT(stall.message(), HasSubstr("it changes faster than it can be copied"));
+  EXPECT_THAT(stall.message(), HasSubstr("the checkpoint changes faster than gridctl can copy it"));
 }
 
 TEST(Stalls, OfAnEmptyFolderEndWithTheFirstFile) {

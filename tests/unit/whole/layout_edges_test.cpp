@@ -54,7 +54,7 @@ TEST_F(Units, AccelerateEndsWithItsRandomStates) {
   save("custom_checkpoint_0.pkl");
   EXPECT_EQ(of("accelerate", "."), "whole");
   save("random_states_0.pkl");
-  EXPECT_THAT(of("accelerate", "."), HasSubstr("is still of the save before"));
+  EXPECT_THAT(of("accelerate", "."), HasSubstr("still belongs to the previous save"));
   save("custom_checkpoint_0.pkl", "");
   EXPECT_THAT(of("accelerate", "."), HasSubstr("is still empty"));
 }
@@ -77,7 +77,7 @@ TEST_F(Units, AccelerateNeedsAllShardsOfItsWeights) {
   save("model.safetensors.index.json",
        R"({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "other.safetensors"}})");
   save("random_states_0.pkl");
-  EXPECT_THAT(of("accelerate", "."), HasSubstr("'other.safetensors' is not there yet"));
+  EXPECT_THAT(of("accelerate", "."), HasSubstr("'other.safetensors' does not exist yet"));
   save("model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
   save("random_states_0.pkl");
   EXPECT_EQ(of("accelerate", "."), "whole");
@@ -86,16 +86,16 @@ TEST_F(Units, AccelerateNeedsAllShardsOfItsWeights) {
   EXPECT_THAT(of("accelerate", "."), HasSubstr("is newer than its index"));
   save("model.safetensors.index.json", R"({"weight_map": 3})");
   save("random_states_0.pkl");
-  EXPECT_THAT(of("accelerate", "."), HasSubstr("names no shards"));
+  EXPECT_THAT(of("accelerate", "."), HasSubstr("lists no shards"));
 }
 
 TEST_F(Units, TransformersEndWithTheTrainersState) {
   save("checkpoint-7/model.safetensors", weights());
   EXPECT_EQ(of("transformers", "checkpoint-7"), "none") << "save_pretrained of a program's own looks so, too";
   save("checkpoint-7/training_args.bin");
-  EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' is not there yet"));
+  EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' does not exist yet"));
   save("checkpoint-7/trainer_state.json", "{\"step\":");
-  EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' is not whole"));
+  EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' is incomplete"));
   save("checkpoint-7/trainer_state.json", "{}");
   EXPECT_EQ(of("transformers", "checkpoint-7"), "whole");
   save("checkpoint-7/notes.md");
@@ -121,7 +121,7 @@ TEST_F(Units, TransformersAreOnlyInFoldersOfTheTrainer) {
   EXPECT_NE(of("transformers", "checkpoint-9"), "none") << "beside one of the Trainer's";
   save("checkpoint-10/adapter_config.json", "{}");
   EXPECT_NE(of("transformers", "checkpoint-10"), "none");
-  EXPECT_EQ(of("transformers", "checkpoint-11"), "no weights are there yet");
+  EXPECT_EQ(of("transformers", "checkpoint-11"), "there are no weights yet");
 }
 
 TEST_F(Units, TransformersHaveTheStatesOfAllRanks) {
@@ -142,12 +142,12 @@ std::string metadata(const std::vector<std::string>& shards, const std::string& 
 
 TEST_F(Units, DistributedCheckpointsAreNamedByTheirMetadata) {
   save("__0_0.distcp");
-  EXPECT_THAT(of("torch-distributed", "."), HasSubstr(".metadata' is not there yet"));
+  EXPECT_THAT(of("torch-distributed", "."), HasSubstr(".metadata' does not exist yet"));
   EXPECT_FALSE(last.part);
   save(".metadata", metadata({"__0_0.distcp", "__1_0.distcp"}));
-  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("'__1_0.distcp' is not there yet"));
+  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("'__1_0.distcp' does not exist yet"));
   save("__1_0.distcp", "");
-  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("'__1_0.distcp' is not there yet")) << "it is empty";
+  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("'__1_0.distcp' does not exist yet")) << "it is empty";
   save("__1_0.distcp");
   EXPECT_THAT(of("torch-distributed", "."), HasSubstr("is newer than .metadata"));
   save(".metadata", metadata({"__0_0.distcp", "__1_0.distcp"}));
@@ -163,7 +163,7 @@ TEST_F(Units, DistributedCheckpointsAreNamedByTheirMetadata) {
     EXPECT_THAT(of("torch-distributed", "."), HasSubstr("is not whole")) << odd.size();
   }
   save(".metadata", metadata({"_0.distcp", "__0x.distcp"}));
-  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("names no shards"));
+  EXPECT_THAT(of("torch-distributed", "."), HasSubstr("lists no shards"));
 }
 
 TEST_F(Units, DistributedCheckpointsMayHaveCompany) {
@@ -191,7 +191,7 @@ TEST_F(Units, DeepSpeedCountsTheRanksItTellsOf) {
   save("latest", "step5\n");
   EXPECT_THAT(of("deepspeed", "step5"), HasSubstr("only 3 of 4 ranks' optimizer states"));
   EXPECT_TRUE(last.lacking);
-  EXPECT_THAT(of("deepspeed", "latest"), HasSubstr("names 'step5', which is not whole"));
+  EXPECT_THAT(of("deepspeed", "latest"), HasSubstr("names 'step5', which is incomplete"));
   save(optimizer(1, 1), archive("x"));
   EXPECT_EQ(of("deepspeed", "step5"), "whole") << "the newest is named, whatever comes later";
   EXPECT_EQ(of("deepspeed", "latest"), "whole");
@@ -214,7 +214,7 @@ TEST_F(Units, DeepSpeedWaitsUntilATagIsNamed) {
 
 TEST_F(Units, DeepSpeedOfAnotherHostHasNoModel) {
   save("step5/zero_pp_rank_2_mp_rank_00_optim_states.pt", archive("x"));
-  EXPECT_THAT(of("deepspeed", "step5"), HasSubstr("mp_rank_00_model_states.pt' is not there yet"));
+  EXPECT_THAT(of("deepspeed", "step5"), HasSubstr("mp_rank_00_model_states.pt' does not exist yet"));
   EXPECT_TRUE(last.lacking) << "another host may have it";
   save("step5/zero_pp_rank_2_mp_rank_00_model_states.pt", archive(told(0, 0)));
   EXPECT_THAT(of("deepspeed", "step5"), HasSubstr("does not name it yet"));
@@ -258,7 +258,7 @@ TEST_F(Units, MegatronMayBeDistributed) {
 
 TEST_F(Units, TensorFlowEndsWithItsIndex) {
   save("ckpt-1.data-00000-of-00002");
-  EXPECT_THAT(of("tensorflow", "ckpt-1"), HasSubstr("'ckpt-1.index' is not there yet"));
+  EXPECT_THAT(of("tensorflow", "ckpt-1"), HasSubstr("'ckpt-1.index' does not exist yet"));
   save("ckpt-1.index", "");
   EXPECT_THAT(of("tensorflow", "ckpt-1"), HasSubstr("is still empty"));
   save("ckpt-1.index");
@@ -269,7 +269,7 @@ TEST_F(Units, TensorFlowEndsWithItsIndex) {
   EXPECT_EQ(of("tensorflow", "checkpoint"), "whole");
   EXPECT_EQ(last.settle, std::chrono::milliseconds{500});
   save("checkpoint", "model_checkpoint_path: \"ckpt-2\"");
-  EXPECT_THAT(of("tensorflow", "checkpoint"), HasSubstr("names 'ckpt-2', which is not whole"));
+  EXPECT_THAT(of("tensorflow", "checkpoint"), HasSubstr("names 'ckpt-2', which is incomplete"));
   save("checkpoint", "nonsense");
   EXPECT_THAT(of("tensorflow", "checkpoint"), HasSubstr("names ''"));
   dir = {};
@@ -308,18 +308,18 @@ TEST_F(Units, OrbaxIsARenamedFolder) {
 
 TEST_F(Units, AdaptersHaveWeightsAndTheirConfiguration) {
   save("adapter_config.json", "{}");
-  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_model.safetensors' is not there yet"));
+  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_model.safetensors' does not exist yet"));
   EXPECT_TRUE(last.part);
   save("adapter_model.safetensors", weights());
   EXPECT_EQ(of("peft", "."), "whole");
   save("adapter_config.json", "{\"a\":");
-  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_config.json' is not whole"));
+  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_config.json' is incomplete"));
   save("adapter_config.json", "{}");
   save("adapter_model.safetensors", weights().substr(0, 30));
-  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_model.safetensors' is not whole"));
+  EXPECT_THAT(of("peft", "."), HasSubstr("adapter_model.safetensors' is incomplete"));
   dir = {};
   save("x/adapter_model.bin", archive("x"));
-  EXPECT_THAT(of("peft", "x"), HasSubstr("x/adapter_config.json' is not there yet"));
+  EXPECT_THAT(of("peft", "x"), HasSubstr("x/adapter_config.json' does not exist yet"));
 }
 
 TEST_F(Units, ArchivesOfOtherKinds) {
@@ -359,11 +359,11 @@ TEST_F(Units, WeightsAreKnownByTheirNames) {
     return of("transformers", "checkpoint-1");
   };
   for (const char* stem : {"model", "pytorch_model", "adapter_model", "tf_model", "flax_model", "mm_projector", "sft/adapter_model"})
-    EXPECT_NE(state(std::string(stem) + ".bin"), "no weights are there yet") << stem;
+    EXPECT_NE(state(std::string(stem) + ".bin"), "there are no weights yet") << stem;
   for (const char* ending : {".safetensors", ".bin", ".h5", ".msgpack"})
-    EXPECT_NE(state(std::string("model") + ending), "no weights are there yet") << ending;
+    EXPECT_NE(state(std::string("model") + ending), "there are no weights yet") << ending;
   for (const char* other : {"optimizer.bin", "scheduler.bin", "model.txt", "model.json", "training_args.bin"})
-    EXPECT_EQ(state(other), "no weights are there yet") << other;
+    EXPECT_EQ(state(other), "there are no weights yet") << other;
 }
 
 TEST_F(Units, MegatronsOtherFoldersAreNoIterations) {

@@ -12,7 +12,7 @@ constexpr BootTime at(std::int64_t seconds) { return {seconds * 1'000'000'000}; 
 
 Verdict waiting() {
   Verdict verdict;
-  verdict.why = "'s.bin', of unknown format, changed 200ms ago";
+  verdict.why = "'s.bin', in an unknown format, changed 200ms ago";
   verdict.blame = "out/s \"1\".bin";
   return verdict;
 }

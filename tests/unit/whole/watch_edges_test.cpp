@@ -102,7 +102,7 @@ TEST_F(WatchEdges, AMarkerOfATornFileNamesTheFile) {
   dir.save(".commit", "");
   const Verdict verdict = look();
   EXPECT_EQ(verdict.whole, Whole::not_yet);
-  EXPECT_THAT(verdict.why, HasSubstr("'ckpt.pt' is not whole: "));
+  EXPECT_THAT(verdict.why, HasSubstr("'ckpt.pt' is incomplete: "));
   EXPECT_EQ(verdict.blame, "ckpt.pt");
 }
 
@@ -132,7 +132,7 @@ TEST_F(WatchedFile, InPlaceRestsForASecondUnlessNobodyWritesAnyMore) {
   dir.save("model.bin", "1");
   dir.save("deep/step.done", "5");
   Verdict verdict = look();
-  EXPECT_EQ(verdict.why, "'deep/step.done' changed just now");
+  EXPECT_EQ(verdict.why, "'deep/step.done' has just changed");
   EXPECT_EQ(verdict.blame, "deep/step.done");
   EXPECT_FALSE(look_after(999).is_whole());
   verdict = look_after(1);
