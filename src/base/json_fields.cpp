@@ -28,7 +28,7 @@ bool JsonFields::has(std::string_view name) const { return find(name) != nullptr
 std::string JsonFields::text(std::string_view name) const {
   const json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_string()) refuse(name, "is not a text");
+  if (!value->is_string()) refuse(name, "is not text");
   const auto& text = value->get_ref<const std::string&>();
   if (text.size() > k_field_text_max) refuse(name, "is too long");
   return text;

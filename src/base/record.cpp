@@ -324,7 +324,7 @@ void RecordReader::take(const record::Value& in, const char* key, double& value,
 }
 
 void RecordReader::take(const record::Value& in, const char* key, std::string& value, std::size_t bytes_max) const {
-  if (in.kind != Kind::text) refuse(key, "is not a text");
+  if (in.kind != Kind::text) refuse(key, "is not text");
   if (in.text.size() > bytes_max) refuse(key, "is too long");
   if (rules_->foreign && !rules_->any_text && in.text.find('\0') != std::string::npos)
     fail(std::string("has a '") + key + "' with a NUL character");

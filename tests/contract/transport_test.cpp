@@ -274,7 +274,7 @@ TEST_P(Transport, GivesUpOnAServerThatNeverSpeaks) {
   const BootTime begun = clock().boot();
   const Error error = refusal(target);
   EXPECT_EQ(error.code, Code::timed_out) << error.one_line();
-  EXPECT_THAT(error.message, HasSubstr("says nothing"));
+  EXPECT_THAT(error.message, HasSubstr("sends nothing"));
   EXPECT_LT(seconds(clock().boot() - begun), 8.0);
 }
 

@@ -280,7 +280,7 @@ class ExitCodes(grid.Case):
         job = grid.Job(laptop, "bad")
         self.assertEqual(len(job.attempts()), 2)
         self.assertEqual(len({attempt["provider"] for attempt in job.attempts()}), 2, "another host should have been tried")
-        self.assertIn("it is the program", job.evidence())
+        self.assertIn("the fault is in the program", job.evidence())
 
     def test_listed_exit_codes_end_or_restart_it(self):
         self.wait_code(plain("ends", run="exit 2", recovery={"on_exit": {"fail": [2]}, "max_failures": 5}), 1)

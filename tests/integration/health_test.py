@@ -190,7 +190,7 @@ class Health(grid.Case):
         self.grid.enter(1, f"echo '{inside} sleep 700' > /etc/stub-gpu/processes")
         job.wait_success()
         keep_alive = ada.submit(plain("cpu", resources={"cpus": 0.1}, envs={"STEPS": 100000}))
-        self.wait_event("quarantined", "a job's process is still there")
+        self.wait_event("quarantined", "a job's process is still running")
         self.grid.signal(1, [pid], 9)
         self.grid.enter(1, "rm /etc/stub-gpu/processes")
         ada.run("job", "cancel", keep_alive.id, "--now")

@@ -314,7 +314,7 @@ class Lend(lender.LenderCase):
         job = ended("near", "quay.io/a/b:1")
         self.assertEqual(job.state, "FAILED", job.evidence())
         self.assertIn(f"quay.io is at {self.relay['address']}, an address of this machine's own network", job.evidence())
-        for bad, word in (("localhost:5000", "is no registry"), ("registry.home.example", "an address of your own network"), ("192.168.1.7:5000", "own network")):
+        for bad, word in (("localhost:5000", "is not a registry"), ("registry.home.example", "an address of your own network"), ("192.168.1.7:5000", "own network")):
             self.assertIn(word, self.owners(f"lend limits --registries {bad}", code=2))
         archive = os.path.join(self.laptop.folder, "image.tar")
         self.grid.as_worker(LENT, f"podman save -q -o /tmp/image.tar {IMAGE}")
@@ -339,7 +339,7 @@ class Lend(lender.LenderCase):
             json.dump({key: value for key, value in agreed.items() if key != "session"}, file)
         refused = self.laptop.run("provider", "check", "bob", "--timeout", "20s", check=False)
         self.assertNotEqual(refused.code, 0, str(refused))
-        self.assertIn("does not have the key", refused.out + refused.err)
+        self.assertIn("does not have the agreed key", refused.out + refused.err)
         with open(kept, "w", encoding="utf-8") as file:
             json.dump(agreed, file)
         self.laptop.run("provider", "check", "bob")

@@ -160,7 +160,7 @@ class Cpu(Paused):
         job = laptop.submit(plain("done", envs={"STEPS": 3}))
         job.wait_success()
         self.assertIn("only a running job", laptop.run("job", "pause", job.id, code=2).err)
-        self.assertIn("job holds no GPU", laptop.run("job", "pause", self.start("nogpu", pinned=CPU).id, "--gpu-only", check=False).err)
+        self.assertIn("job does not hold a GPU", laptop.run("job", "pause", self.start("nogpu", pinned=CPU).id, "--gpu-only", check=False).err)
 
 
 class Gpu(Paused):

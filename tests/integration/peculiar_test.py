@@ -88,7 +88,7 @@ REFUSED = [
     Row("a start-up file that exits", *bashrc("exit 0"), ("without a word", "nologin", "ssh -p")),
     Row("no login shell", "usermod -s /usr/sbin/nologin worker", "usermod -s /bin/bash worker", ("not available",)),
     Row("passwords only", *sshd_config("PubkeyAuthentication no", "PasswordAuthentication yes"),
-        ("takes no keys", "password"), code=6, sshd=True),
+        ("does not accept keys", "password"), code=6, sshd=True),
     Row("a second factor", *sshd_config("AuthenticationMethods publickey,password", "PasswordAuthentication yes"),
         ("accepted our key but asks for more", "password"), code=6, sshd=True),
 ]

@@ -93,7 +93,7 @@ TEST(JsonFields, RefuseWhatIsWrongByName) {
     std::function<void(const JsonFields&)> read;
     const char* why;
   };
-  for (const Case& c : {Case{R"({"a":1})", text, "'a' is no text"},
+  for (const Case& c : {Case{R"({"a":1})", text, "'a' is not text"},
                         {R"({"a":1})", flag, "'a' is neither true nor false"},
                         {R"({"a":"1"})", whole, "'a' is no whole number"},
                         {R"({"a":1.0})", whole, "'a' is no whole number"},
@@ -138,9 +138,9 @@ TEST(RecordLimits, HoldExactly) {
                                       {R"("size":0)", R"("size":10)", "limits"},
                                       {R"("size":0)", R"("size":-1)", "limits"},
                                       {R"("list":[])", R"("list":["a","b","c"])", "more than 2 'list'"},
-                                      {R"("list":[])", R"("list":{})", "is no list"},
-                                      {R"("list":[])", R"("list":[7])", "is no text"},
-                                      {R"("named":{})", R"("named":[])", "is no object"},
+                                      {R"("list":[])", R"("list":{})", "is not a list"},
+                                      {R"("list":[])", R"("list":[7])", "is not text"},
+                                      {R"("named":{})", R"("named":[])", "is not an object"},
                                       {R"("named":{})", R"("named":{"":1})", "bad name in 'named'"},
                                       {R"("named":{})", R"("named":{"\u0000":1})", "bad name in 'named'"},
                                       {R"("flag":false)", R"("flag":0)", "is not true or false"},

@@ -159,10 +159,10 @@ TEST(ServiceFile, WhatIsNotBuiltIsNamedWithWhatToWriteInstead) {
   EXPECT_THAT(service_refusal("{probe: /}"), HasSubstr("'service.port': missing"));
   EXPECT_THAT(service_refusal("{port: 1, probe: health}"), HasSubstr("begins with '/'"));
   EXPECT_THAT(service_refusal("{port: 1, probe: \"/a b\"}"), HasSubstr("begins with '/'"));
-  EXPECT_THAT(service_refusal("{port: 1, retry_post: [v1]}"), HasSubstr("beginnings of paths"));
+  EXPECT_THAT(service_refusal("{port: 1, retry_post: [v1]}"), HasSubstr("path prefixes"));
   EXPECT_THAT(service_refusal("{port: 1, auth: {}}"), HasSubstr("'service.auth.keys': missing"));
   EXPECT_THAT(service_refusal("8000"), HasSubstr("a mapping such as {port: 8000"));
-  EXPECT_THAT(service_refusal("{port: 1}", "num_nodes: 2"), HasSubstr("each replica of a service has one host"));
+  EXPECT_THAT(service_refusal("{port: 1}", "num_nodes: 2"), HasSubstr("each replica of a service runs on one host"));
   EXPECT_THAT(service_refusal("{port: 1}", "tasks: 5"), HasSubstr("a service cannot have tasks"));
   EXPECT_THAT(service_refusal("{prot: 1}"), HasSubstr("did you mean 'port'"));
 }

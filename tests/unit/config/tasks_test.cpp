@@ -144,8 +144,8 @@ TEST_F(TasksKey, TakesFactorsOfWhatATaskIsTriedAgainWith) {
   EXPECT_EQ(twice.resources.memory_bytes, 4ull << 30);
   EXPECT_EQ(job::at_level(twice, 1).resources.disk_bytes, 3ull << 30);
   EXPECT_EQ(job::at_level(twice, 0).resources, job->spec.resources);
-  EXPECT_THAT(refusal("tasks: {count: 2, retry: {memory: x2}}\n"), HasSubstr("goes with resources.memory"));
-  EXPECT_THAT(refusal("tasks: {count: 2, retry: {disk: x2}}\nresources: {memory: 1}\n"), HasSubstr("goes with resources.disk"));
+  EXPECT_THAT(refusal("tasks: {count: 2, retry: {memory: x2}}\n"), HasSubstr("requires resources.memory"));
+  EXPECT_THAT(refusal("tasks: {count: 2, retry: {disk: x2}}\nresources: {memory: 1}\n"), HasSubstr("requires resources.disk"));
   for (const char* wrong : {"x1", "x17", "twice", "-2", "[2]"})
     EXPECT_THAT(refusal("tasks: {count: 2, retry: {memory: " + std::string(wrong) + "}}\nresources: {memory: 1}\n"), HasSubstr("a factor from x1.1 to x16")) << wrong;
 }

@@ -195,7 +195,7 @@ TEST_F(BenchDevice, CatchesAnAnswerThatIsNotTheOneThatWasCommitted) {
   const GpuBench found = bench();
   EXPECT_EQ(found.verdict.kind, mismatch);
   EXPECT_EQ(found.verdict.findings.front().what, "answer");
-  EXPECT_THAT(found.verdict.findings.front().text, HasSubstr("not the one that was committed"));
+  EXPECT_THAT(found.verdict.findings.front().text, HasSubstr("differs from the one committed to"));
   ASSERT_THAT(found.transcripts, SizeIs(3)) << "each is kept";
   for (const BenchTranscript& one : found.transcripts) EXPECT_THAT(one.outcome, HasSubstr("committed"));
   for (const char* name : {"gemm16_tflops", "fp32_tflops", "memory_hash_gbs"})

@@ -165,7 +165,7 @@ TEST_F(PrintedSecret, CannotBeReadInWhatAHostSays) {
 TEST_F(PrintedSecret, CannotBeReadWhereNobodyKnowsWhatItIs) {
   ASSERT_THAT(os::make_directories(paths_.secrets_of(job_) / "SPOILT"), IsOk());  // a folder: no value can be read
   const std::string said = files_.masked(job_, std::string("KeyError: ") + k_token);
-  EXPECT_THAT(said, HasSubstr("left out, for the job's secrets cannot be read: "));
+  EXPECT_THAT(said, HasSubstr("omitted because the job's secrets cannot be read: "));
   EXPECT_THAT(said, Not(HasSubstr("hf_a")));
   EXPECT_EQ(files_.masked(job_, ""), "");
 }

@@ -143,7 +143,7 @@ TEST_F(GoingBack, WithoutAnEarlierOneItFailsAsTheProgramDoes) {
   run_and_fail("b");
   run_and_fail("c");
   EXPECT_EQ(job.state.visible(), JobState::failed);
-  EXPECT_THAT(job.state.reason_text, HasSubstr("it is the program"));
+  EXPECT_THAT(job.state.reason_text, HasSubstr("the fault is in the program"));
   EXPECT_THAT(job.state.suspects, IsEmpty());
 }
 

@@ -111,7 +111,7 @@ TEST(Emit, RefusesAParallelismThatTheTargetCannotRun) {
   EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("needs --precision fp8"));
   question.training.model = *family("llama-3-8b");
   question.training.method = Method::lora;
-  EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("no adapters"));
+  EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("cannot train adapters"));
 }
 
 // megatron/training/arguments.py and transformer_config.py: what they check of the division of layers.

@@ -200,7 +200,7 @@ TEST_F(InventoryTest, NotesAGpuThatTheBusDoesNotHave) {
   file("/sys/bus/pci/devices/0000:77:00.0/vendor", "0x8086\n");
   const Inventory lacking = take_inventory(os::system_clock(), how);
   ASSERT_EQ(lacking.gpus.size(), 1u);
-  EXPECT_TRUE(any_note(lacking, lacking.gpus[0].uuid + " is said to be at " + lacking.gpus[0].pci));
+  EXPECT_TRUE(any_note(lacking, lacking.gpus[0].uuid + " is reported at " + lacking.gpus[0].pci));
   std::string address = lacking.gpus[0].pci;
   address = address.substr(address.size() - 12);
   std::transform(address.begin(), address.end(), address.begin(), [](unsigned char c) { return std::tolower(c); });

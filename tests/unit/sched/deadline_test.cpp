@@ -198,7 +198,7 @@ TEST(CantBeLate, StaysWhenTheOthersAreNoBetterOrTooSlowAndSaysSo) {
   scene.others = {a_host("alike", 0.2, 2.1)};
   EXPECT_EQ(scene.judge(1.11).kind, Kind::risky);
   scene.others = {};
-  EXPECT_THAT(scene.judge(1.11).text, HasSubstr("no other host can take it now"));
+  EXPECT_THAT(scene.judge(1.11).text, HasSubstr("no other host can run the job now"));
   Scene late;
   EXPECT_EQ(late.judge(0.9).kind, Kind::risky) << "nobody can make it any more";
   EXPECT_EQ(late.judge(-1).kind, Kind::fine) << "it is over";

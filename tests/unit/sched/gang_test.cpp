@@ -99,7 +99,7 @@ TEST(Gang, PrefersMeasuredIslandsToSitesOnTrust) {
   EXPECT_THAT(names_of(*decision.plan), ElementsAre("cyd", "dan"));
   EXPECT_EQ(decision.plan->unmeasured, "");
   ASSERT_FALSE(decision.runners_up.empty());
-  EXPECT_THAT(decision.runners_up.back().unmeasured, HasSubstr("on trust"));
+  EXPECT_THAT(decision.runners_up.back().unmeasured, HasSubstr("were not measured"));
   world.link("ada", "bob", 1, 0.1);  // measured, and slow: no longer taken on trust
   for (const GangPlan& other : world.place(a_gang(), {.members = 2}).runners_up)
     EXPECT_THAT(names_of(other), ElementsAre("cyd", "dan"));
@@ -215,7 +215,7 @@ TEST(Gang, ExplainsItself) {
   const std::vector<std::string> lines = explain(world.place(a_gang(), wish), wish);
   EXPECT_THAT(lines.at(0), HasSubstr("2 hosts of site hpc: ada, bob; each 8x "));
   EXPECT_THAT(lines.at(0), HasSubstr("40.00 USD/h together"));
-  EXPECT_THAT(lines.at(1), HasSubstr("on trust"));
+  EXPECT_THAT(lines.at(1), HasSubstr("were not measured"));
 }
 
 // --- Against brute force

@@ -48,7 +48,7 @@ TEST(HostEnd, TurnsAwayAJobWhoseWorkDoesNotFitAndThatDoesNotSave) {
   EXPECT_TRUE(placed(spec, 1h).could_ever_fit) << "it may be there for longer: nobody gives up";
   spec.workload.work.reset();
   spec.max_duration = 90min;
-  EXPECT_THAT(refusal(spec, 1h), HasSubstr("does not save"));
+  EXPECT_THAT(refusal(spec, 1h), HasSubstr("saves no checkpoints"));
   EXPECT_EQ(refusal(spec, 2h), "");
 }
 
@@ -67,7 +67,7 @@ TEST(HostEnd, TakesAJobThatSavesForAsLongAsItCan) {
 TEST(HostEnd, TurnsAwayALongJobThatHasNotSavedYetAndSaysNothingOfSaving) {
   job::Spec spec = a_job();
   spec.workload.work = 10h;
-  EXPECT_THAT(refusal(spec, 1h), HasSubstr("does not save"));
+  EXPECT_THAT(refusal(spec, 1h), HasSubstr("saves no checkpoints"));
   JobKnowledge known = knowledge_of(spec);
   known.task.resumes = true;
   EXPECT_TRUE(place(spec, {ending_in(1h)}, {}, known).placement) << "it has saved before";

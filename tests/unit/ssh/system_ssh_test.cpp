@@ -94,7 +94,7 @@ TEST(SshWords, OfEachKindHaveAMessageOfTheirOwn) {
         Case{"ssh: Could not resolve hostname box: Name or service not known\n", Code::host_unreachable,
              "cannot find the address of 10.0.0.7:22: ssh: Could not"},
         Case{"port 22: Connection refused\n", Code::host_unreachable, "nothing listens on this port"},
-        Case{"Connection timed out during banner exchange\n", Code::timed_out, "says nothing"},
+        Case{"Connection timed out during banner exchange\n", Code::timed_out, "sends nothing"},
         Case{"ssh: connect to host box port 22: Connection timed out\n", Code::timed_out, "no answer in time"},
         Case{"banner line contains invalid characters\n", Code::host_unreachable, "is not an SSH server"},
         Case{"kex_exchange_identification: banner line 0: HTTP/1.1 400\n", Code::host_unreachable,

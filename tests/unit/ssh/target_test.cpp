@@ -143,11 +143,11 @@ TEST(Address, SaysWhatIsWrong) {
   for (const auto& [text, why] : {std::pair{"@host", "the user name is empty"},
                                   {"[::1", "']' is missing"},
                                   {"[::1]22", "':' is missing before the port"},
-                                  {"host:0", "the port is no number"},
-                                  {"host:22x", "the port is no number"},
-                                  {"host:", "the port is no number"},
-                                  {"ho_st;", "a host is letters"},
-                                  {"a;b@host", "a user is letters"}}) {
+                                  {"host:0", "the port is not a number"},
+                                  {"host:22x", "the port is not a number"},
+                                  {"host:", "the port is not a number"},
+                                  {"ho_st;", "a host consists of letters"},
+                                  {"a;b@host", "a user consists of letters"}}) {
     const auto address = parse_address(text);
     ASSERT_FALSE(address.has_value()) << text;
     EXPECT_EQ(address.error().code, Code::usage);

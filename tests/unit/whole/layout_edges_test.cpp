@@ -160,7 +160,7 @@ TEST_F(Units, DistributedCheckpointsAreNamedByTheirMetadata) {
   for (const std::string& odd :
        {std::string("\x80"), std::string("x__0_0.distcp."), metadata({"__0_0.distcp"}) + "x"}) {
     save(".metadata", odd);
-    EXPECT_THAT(of("torch-distributed", "."), HasSubstr("is not whole")) << odd.size();
+    EXPECT_THAT(of("torch-distributed", "."), HasSubstr("is incomplete")) << odd.size();
   }
   save(".metadata", metadata({"_0.distcp", "__0x.distcp"}));
   EXPECT_THAT(of("torch-distributed", "."), HasSubstr("lists no shards"));
@@ -236,7 +236,7 @@ TEST_F(Units, MegatronHasAFileInEachRanksFolder) {
   EXPECT_EQ(of("megatron", "iter_0000010"), "whole");
   save(rank("01"), archive("x").substr(0, 60));
   save("latest_checkpointed_iteration.txt", "10");
-  EXPECT_THAT(of("megatron", "iter_0000010"), HasSubstr("is not whole"));
+  EXPECT_THAT(of("megatron", "iter_0000010"), HasSubstr("is incomplete"));
 }
 
 TEST_F(Units, MegatronMayBeDistributed) {
@@ -287,7 +287,7 @@ TEST_F(Units, LightningKnowsItsOwnArchives) {
   const std::string torn = archive("pytorch-lightning_version").substr(0, 80);
   for (const char* name : {"epoch=1.ckpt", "step=2.ckpt", "last.ckpt", "last-v1.ckpt"}) {
     save(name, torn);
-    EXPECT_THAT(of("lightning", name), HasSubstr("is not whole")) << name;
+    EXPECT_THAT(of("lightning", name), HasSubstr("is incomplete")) << name;
   }
   save("c.ckpt", torn);
   EXPECT_EQ(of("lightning", "c.ckpt"), "none") << "it may be anybody's";
@@ -326,7 +326,7 @@ TEST_F(Units, ArchivesOfOtherKinds) {
   save("m.keras", archive("x"));
   EXPECT_EQ(of("keras", "m.keras"), "whole");
   save("m.keras", archive("x").substr(0, 60));
-  EXPECT_THAT(of("keras", "m.keras"), HasSubstr("is not whole"));
+  EXPECT_THAT(of("keras", "m.keras"), HasSubstr("is incomplete"));
   save("s.zip", torch_zip({{"policy.pth", "x"}, {"data", "x"}}));
   EXPECT_EQ(of("stable-baselines3", "s.zip"), "whole");
   save("t.zip", torch_zip({{"policy.pth", "x"}}));
