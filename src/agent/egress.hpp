@@ -2,6 +2,7 @@
 // Jobs of a guest reach what the owner of this machine lets them: not his home network, and not this machine.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct GuestNetwork {
 // `gridctl-agent egress-hook`, which the OCI runtime calls before a container's first instruction, with the container's
 // state on stdin: adds routes that refuse private, shared and local addresses, the networks and addresses of this machine,
 // and all of IPv6, to the container's network. Exit status 0 only when it has seen them refused; else the container does not start.
-[[nodiscard]] int egress_hook();
+// With a number, what the container sends is held to so many bytes a second from its first packet; `open` after it closes nothing.
+[[nodiscard]] int egress_hook(std::span<char* const> arguments);
 
 }  // namespace gridctl::agent
