@@ -15,6 +15,7 @@
 #include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/receipt_words.hpp"
 #include "cmd/tolerance_view.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/standing/reliability.hpp"
@@ -215,7 +216,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(no_checkpoint, registry.no_checkpoint(id));
   }
   const WallTime now = context.now();
-  context.print(facts_of(job, twins, price, head, drill, deadline, tolerance, no_checkpoint, told, exactness, now).render(context.out_style));
+  ui::Facts facts = facts_of(job, twins, price, head, drill, deadline, tolerance, no_checkpoint, told, exactness, now);
+  facts.add("receipts", disputes_of(context, id));
+  context.print(facts.render(context.out_style));
   if (bag) {
     context.print("\n");
     for (const std::string& line : bag_in_words(*bag)) context.print_line(line);

@@ -34,7 +34,8 @@ constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
-    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_price_option, k_registries_option,
+    k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
+    k_on_battery_option, k_price_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
 constexpr int k_exits[] = {5, 6, 7, 130};
 
@@ -154,8 +155,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const Inventory inventory = probe::take_inventory(context.clock, {});
   TRY(check_engine(context, wanted.egress, inventory));
   TRY(check_limits(context, parsed, wanted, inventory));
-  if (const std::string why = why_no_limits(wanted, inventory); !why.empty())
-    context.note("nothing limits how much memory and processor time jobs use here: " + why);
+  for (const Unheld& one : unheld_limits(wanted, inventory))
+    if (one.options.starts_with("--cpus")) context.note("nothing limits how much memory and processor time jobs use here: " + one.why);
+  if (const std::string unseen = unseen_use(context, wanted); !unseen.empty()) context.note("--when idle: " + unseen);
   if (!parsed.has("yes")) {
     if (!context.terminal_in || !context.terminal_err || context.json)
       return make_error(Code::usage, "nobody is there to be asked whether " + sanitize(token.who) +

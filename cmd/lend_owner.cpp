@@ -11,6 +11,7 @@
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
 #include "lend/dial.hpp"
+#include "lend/gpu_power.hpp"
 #include "lend/leave.hpp"
 #include "lend/lent.hpp"
 #include "lend/receipt_book.hpp"
@@ -36,6 +37,8 @@ constexpr Example k_resume_examples[] = {{"Let jobs begin again", "gridctl lend 
 constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
                                          {"At any time again", "gridctl lend limits --hours always"},
                                          {"50 GB of disk, and no job for longer than 12 hours", "gridctl lend limits --disk 50GB --max-job 12h"},
+                                         {"While nobody has used the machine for half an hour", "gridctl lend limits --when idle:30m"},
+                                         {"No more than 20 Mbit/s of your upload, and cool GPUs", "gridctl lend limits --up 20Mbps --max-heat 80C"},
                                          {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}};
 constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
 constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"},
@@ -50,7 +53,8 @@ constexpr Option k_limits_options[] = {
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
      "yes|no"},
-    k_disk_option, k_max_job_option, k_cpus_option, k_memory_option, k_price_option, k_registries_option};
+    k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
+    k_on_battery_option, k_price_option, k_registries_option};
 constexpr int k_exits[] = {3, 5, 7};
 
 struct Running {
@@ -91,6 +95,8 @@ std::string state_of(const lend::Lent& lent, const wire::GuestTerms& terms, Wall
   const Result<std::string> reclaimed = os::read_file(lent.folder() / wire::k_reclaimed_file);
   if (reclaimed && now.ms < parse_number<std::int64_t>(trim(*reclaimed)).value_or(0))
     return "a program of yours has the GPU";
+  const auto closed = wire::parse_closed(os::read_file(lent.folder() / wire::k_closed_file).value_or(""));
+  if (closed && now < closed->until) return "waiting since " + format_rfc3339(closed->since) + ": " + sanitize(closed->why, 300);
   if (!lend::is_serving()) return "not served; gridctl lend resume starts it";
   const std::string told = os::read_file(lent.state_file()).value_or("connecting");
   return sanitize(told == "ready" ? "connected" : told, 200);
@@ -215,13 +221,14 @@ Result<int> resume(Context& context, const Parsed&) {
   return context.print_line(context.json ? JsonObject()("paused", false).text() : "jobs may begin here again");
 }
 
-std::string limits_json(const wire::GuestTerms& terms, const std::string& why_not) {
+std::string limits_json(const wire::GuestTerms& terms, const std::string& why_not, const std::string& unseen) {
   std::string registries;
   for (const std::string& one : terms.registries) registries += (registries.empty() ? "" : ",") + ui::quoted(one);
   const auto seconds = terms.max_job_ms ? std::optional{*terms.max_job_ms / 1000} : std::nullopt;
   return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
       "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
-      "memory_bytes", terms.memory_bytes)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not).text();
+      "memory_bytes", terms.memory_bytes)("up_bits_per_second", terms.up_bits)("when", when_text(terms))("gpu_power_watts", terms.gpu_watts)(
+      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not)("not_seen", unseen).text();
 }
 
 // The agent of an older gridctl here may not know the newest limits.
@@ -242,14 +249,18 @@ Result<int> limits(Context& context, const Parsed& parsed) {
     const wire::GuestTerms before = terms;
     TRY(describe_terms(parsed, terms));
     TRY(check_limits(context, parsed, terms, inventory));
-    const std::string text = limits_text(terms), why_not = why_no_limits(terms, inventory);
+    const std::string text = limits_text(terms), unseen = unseen_use(context, terms);
+    std::string why_not;
+    const std::vector<Unheld> unheld = unheld_limits(terms, inventory);
+    for (const Unheld& one : unheld) why_not += (why_not.empty() ? "" : "; ") + one.options + " not hold: " + one.why;
     if (terms != before) {
       TRY(renew_agent(context, lent, terms.controller));
       TRY(lent.set_terms(terms));
       lent.log(text, context.clock);
     }
-    context.print_line(context.json ? limits_json(terms, why_not) : sanitize(terms.who) + ": " + text);
-    if (!why_not.empty()) context.note("--cpus and --memory do not hold on this machine: " + why_not);
+    context.print_line(context.json ? limits_json(terms, why_not, unseen) : sanitize(terms.who) + ": " + text);
+    for (const Unheld& one : unheld) context.note(one.options + " not hold on this machine: " + one.why);
+    if (!unseen.empty()) context.note("--when idle: " + unseen);
   }
   return 0;
 }
@@ -299,6 +310,7 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
 Result<bool> remove_the_rest(os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
+  TRY(lend::GpuPower(lend::lend_home() / lend::k_gpu_power_file).keep(std::nullopt));
   TRY(lend::remove_for_good(lend::lend_home(), clock));
   const os::Path home = lend::agent_home();
   if (is_unused(home)) TRY(lend::remove_for_good(home, clock));
@@ -383,8 +395,8 @@ const Command k_lend_status{.noun = "lend",
                             .verb = "status",
                             .summary = "show who uses this machine, and what runs",
                             .examples = lend_owner::k_status_examples,
-                            .description = "Shows for each researcher whether the machine is connected, when it is lent, "
-                                           "and the jobs that run here now with their images.",
+                            .description = "Shows for each researcher whether the machine is connected, when it is lent, why jobs wait "
+                                           "and since when, and the jobs that run here now with their images.",
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::status};
 const Command k_lend_pause{.noun = "lend",
@@ -426,7 +438,13 @@ const Command k_lend_limits{.noun = "lend",
                                 "told to save and ends. With --max-job, a job that has run for so long is told to save, and "
                                 "ends within half a minute. In both cases it continues elsewhere, and the researcher reads "
                                 "why. --cpus and --memory are refused where the machine cannot enforce them, and the command "
-                                "says so.\n\nImages come from --registries by name, and without any login of yours; an image "
+                                "says so.\n\n--up holds what jobs and gridctl send for others, checkpoints too, to one rate "
+                                "together. With --when idle, jobs run while nobody uses the machine: no input at a terminal or in "
+                                "a desktop session, no program of yours on a GPU; they leave when you return. --gpu-power needs a "
+                                "driver that lets you set the limit, and puts the old one back. With --max-heat, jobs leave when "
+                                "a GPU or processor is hotter for 30 seconds, and return 10 degrees below. On its battery the "
+                                "machine runs no jobs, unless --on-battery yes says so. The command names what does not hold "
+                                "here.\n\nImages come from --registries by name, and without any login of yours; an image "
                                 "that you have is used only when its registry gives the same name to everybody. 'public' "
                                 "stands for docker.io, ghcr.io, quay.io, nvcr.io, gcr.io, public.ecr.aws, mcr.microsoft.com and "
                                 "registry.gitlab.com. With 'localhost' in the list, jobs may use the images that you have "

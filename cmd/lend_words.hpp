@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/inventory.hpp"
 #include "cmd/command.hpp"
@@ -27,12 +28,25 @@ inline constexpr Option k_cpus_option{"cpus", 0, "N", "processors that jobs may 
 inline constexpr Option k_memory_option{"memory", 0, "SIZE", "memory that jobs may use together, such as 16GB; or 'all'"};
 inline constexpr Option k_price_option{"price", 0, "PRICES", "USD for an hour of a GPU and of a processor, for a gigabyte of traffic, and at least for a job: gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02; or 'free'"};
 inline constexpr Option k_registries_option{"registries", 0, "LIST", "where images of jobs may come from, such as docker.io,ghcr.io; or 'public'"};
+inline constexpr Option k_up_option{"up", 0, "RATE", "what the work of others may send out of this machine, such as 20Mbps; or 'unlimited'"};
+inline constexpr Option k_when_option{"when", 0, "WHEN", "'always', or 'idle' (jobs run once nobody has used this machine for 10 minutes), or 'idle:30m'"};
+inline constexpr Option k_gpu_power_option{"gpu-power", 0, "WATTS", "power limit of GPUs while jobs of others hold them, such as 280W; or 'unlimited'"};
+inline constexpr Option k_max_heat_option{"max-heat", 0, "CELSIUS", "jobs leave while a GPU or processor is hotter for 30 seconds, such as 83C; or 'unlimited'"};
+inline constexpr Option k_on_battery_option{"on-battery", 0, "YES|NO", "whether jobs run while this machine is on its battery", "", Completion::choices, "yes|no"};
 // Refuses limits that cannot be enforced on this machine, and registries at addresses in its own network. Errors name
 // the option.
 [[nodiscard]] Result<void> check_limits(Context& context, const Parsed& parsed, const wire::GuestTerms& terms, const Inventory& inventory);
-// Returns why --cpus and --memory are not enforced on this machine, in words; empty: they are.
-[[nodiscard]] std::string why_no_limits(const wire::GuestTerms& terms, const Inventory& inventory);
-// Returns text such as "hours always; egress filtered; reclaim yes; disk 50 GB; ...".
+// Names a limit that cannot be enforced on this machine.
+struct Unheld {
+  std::string options;  // "--cpus and --memory do"
+  std::string why;
+};
+[[nodiscard]] std::vector<Unheld> unheld_limits(const wire::GuestTerms& terms, const Inventory& inventory);
+// Names what --when idle cannot see on this machine; empty: nothing, or it is not set.
+[[nodiscard]] std::string unseen_use(Context& context, const wire::GuestTerms& terms);
+// Returns "always", or text such as "idle for 10m".
+[[nodiscard]] std::string when_text(const wire::GuestTerms& terms);
+// Returns text such as "hours always; egress filtered; reclaim yes; disk 50 GB; ..."
 [[nodiscard]] std::string limits_text(const wire::GuestTerms& terms);
 // Installs this gridctl's agent below ~/.gridctl of this machine. Returns its path.
 [[nodiscard]] Result<os::Path> own_agent(Context& context, const ControllerId& controller, BootTime deadline);

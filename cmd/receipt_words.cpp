@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/json_text.hpp"
 #include "os/terminal.hpp"
+#include "registry/receipts.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -57,17 +58,35 @@ Result<std::map<std::string, std::vector<std::string>>> read_exported(const std:
   return chains;
 }
 
+std::string disputes_of(const Context& context, const JobId& job) {
+  Result<registry::ReceiptStore> store = registry::ReceiptStore::open(context.state);
+  const auto found = store ? store->disputed(job) : Result<std::vector<registry::ReceiptRecord>>(store.error());
+  if (!found || found->empty()) return {};
+  std::int64_t asked = 0, counted = 0;
+  std::string why;
+  for (const registry::ReceiptRecord& one : *found) {
+    asked += one.asked_micro;
+    counted += one.counted_micro;
+    const Result<lend::SignedReceipt> receipt = lend::parse_receipt(one.line);
+    if (receipt && receipt->answer) why = receipt->answer->why;
+  }
+  return "disputed: the host asks " + usd_text(asked) + " USD, and " + usd_text(counted) + " USD is counted here (" + sanitize(why, 200) +
+         "): gridctl receipts ls --job " + job.value;
+}
+
 int print_receipts(Context& context, const std::vector<CheckedChain>& chains, const std::string& job) {
   ui::Table table({{.title = "WITH", .shrinks = true}, {.title = "NUMBER", .right = true}, {.title = "JOB"}, {.title = "EPOCH", .right = true},
                    {.title = "ENDED", .drop = 1}, {.title = "GPU", .right = true}, {.title = "CPU", .right = true}, {.title = "TRAFFIC", .right = true, .drop = 2},
                    {.title = "USD", .right = true}, {.title = "VERDICT", .shrinks = true}});
   std::string json;
+  bool disputed = false;
   for (const CheckedChain& chain : chains) {
     for (const lend::SignedReceipt& one : chain.report.receipts) {
       const lend::Receipt& r = one.receipt;
       if (!job.empty() && r.job.value != job) continue;
       if (context.json) json += (json.empty() ? "" : ",") + receipt_json(chain, one);
       std::string verdict = verdict_of(one);
+      disputed = disputed || (one.answer && !one.answer->agreed);
       if (one.answer && !one.answer->agreed) verdict += ": " + usd_text(one.answer->amount) + " here (" + one.answer->why + ")";
       table.add({chain.name, std::to_string(r.number), r.job.value, std::to_string(r.epoch.value), format_rfc3339(r.ended), hours_text(r.use.gpu_ms), hours_text(r.use.cpu_ms),
                  format_size(r.use.bytes_up + r.use.bytes_down), usd_text(r.amount), verdict + (r.lost ? ", host lost" : "")});
@@ -75,7 +94,9 @@ int print_receipts(Context& context, const std::vector<CheckedChain>& chains, co
   }
   if (context.json) return context.print_line("[" + json + "]");
   if (table.empty()) return context.note("there are no receipts");
-  return context.print(table.render(context.columns_out(), context.out_style));
+  context.print(table.render(context.columns_out(), context.out_style));
+  if (disputed) context.note("USD is what the host asks, 'here' what the researcher's side counts; compare all lines with the other side's: gridctl receipts verify FILE");
+  return 0;
 }
 
 Result<int> print_checked(Context& context, const std::vector<CheckedChain>& chains) {

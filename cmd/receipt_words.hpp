@@ -26,6 +26,9 @@ inline constexpr Option k_receipt_job_option{"job", 0, "JOB", "only those of thi
 
 // Reads a file written by `export`, by chains; "-": standard input.
 [[nodiscard]] Result<std::map<std::string, std::vector<std::string>>> read_exported(const std::string& file);
+// Returns text such as "the host asks 0.004000 USD, and 0.002000 is counted here (why): gridctl receipts ls --job ID"; empty if
+// none is disputed or they cannot be read, which `receipts ls` reports.
+[[nodiscard]] std::string disputes_of(const Context& context, const JobId& job);
 // Prints good receipts, as a table or as JSON. `job`: empty for all.
 int print_receipts(Context& context, const std::vector<CheckedChain>& chains, const std::string& job);
 // Prints the result of the check of each chain. An error names the first that differs from what was signed.

@@ -24,6 +24,7 @@
 #include "os/address.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
+#include "os/shaping.hpp"
 
 namespace gridctl::agent {
 
@@ -33,6 +34,7 @@ constexpr std::size_t k_state_max = 1u << 20;
 constexpr int k_ports_tried = 9;  // of the check: discard; nothing is sent
 
 constexpr std::uint32_t k_loopback = 127;
+constexpr std::uint64_t k_bits_in_byte = 8, k_first_part = 4;
 
 struct Network {
   std::uint32_t address = 0;  // host order
@@ -152,6 +154,11 @@ int fail(const char* what) {
   return 1;
 }
 
+// A container begins with a part of the rate; whoever supervises it gives it its share at once.
+std::string hook_words(std::uint64_t bits, bool open) {
+  return R"(,")" + std::to_string(bits / k_bits_in_byte / k_first_part) + R"(")" + (open ? R"(,"open")" : "");
+}
+
 // Returns the pid of the container's first process from {"pid": 4711, ...}.
 std::optional<int> pid_in(std::string_view state) {
   constexpr std::string_view k_key = "\"pid\"";
@@ -167,19 +174,22 @@ std::optional<int> pid_in(std::string_view state) {
 Result<GuestNetwork> guest_network(const os::Path& agent_home, const ControllerId& controller, EngineKind engine,
                                    const os::Path& agent) {
   TRY_ASSIGN(const std::optional<OwnerTerms> owner, owner_terms(agent_home, controller));
-  if (!owner || owner->terms.egress == wire::Egress::open) return GuestNetwork{};
+  if (!owner) return GuestNetwork{};
+  const bool open = owner->terms.egress == wire::Egress::open, held = owner->terms.up_bits.has_value();
+  if (open && !held) return GuestNetwork{};
   if (owner->terms.egress == wire::Egress::none) return GuestNetwork{{"--network", "none"}, true};
   if (engine != EngineKind::podman)
-    return make_error(Code::refused, "the owner of this machine filters the network of jobs, which needs podman");
+    return make_error(Code::refused, std::string("the owner of this machine ") + (open ? "limits what jobs send" : "filters the network of jobs") + ", which needs podman");
   const os::Path hooks = owner->folder / "hooks";
   TRY(os::make_directories(hooks));
   // The path needs no quotes: we chose it, below a home directory.
   TRY(os::write_file_atomically(hooks / "egress.json",
                                 R"({"version":"1.0.0","hook":{"path":")" + agent.string() +
-                                    R"(","args":["gridctl-agent","egress-hook"]},"when":{"always":true},)"
+                                    R"(","args":["gridctl-agent","egress-hook")" + (held ? hook_words(*owner->terms.up_bits, open) : "") +
+                                    R"(]},"when":{"always":true},)"
                                     R"("stages":["createRuntime"]})"));
   // Other networks give a container an address in the home network itself.
-  return GuestNetwork{{"--network", "slirp4netns", "--hooks-dir", hooks.string()}, true};
+  return GuestNetwork{{"--network", "slirp4netns", "--hooks-dir", hooks.string()}, !open};
 }
 
 std::string open_network() {
@@ -203,7 +213,9 @@ bool is_near(const std::string& address) {
   });
 }
 
-int egress_hook() {
+int egress_hook(std::span<char* const> arguments) {
+  const auto rate = arguments.empty() ? std::nullopt : parse_number<std::uint64_t>(arguments[0]);
+  if (!arguments.empty() && !rate) return fail("its argument is no number");
   std::string state(k_state_max, '\0');
   std::size_t size = 0;
   for (ssize_t got = 0; size < state.size() && (got = ::read(STDIN_FILENO, state.data() + size, state.size() - size)) > 0;)
@@ -214,8 +226,10 @@ int egress_hook() {
   const std::vector<Network> near = networks_of_this_machine();
   own.insert(own.end(), near.begin(), near.end());
   const os::Fd network(::open(("/proc/" + std::to_string(*pid) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
-  const os::Fd ours(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) return fail("cannot enter the container's network");
+  if (rate)
+    if (const Result<void> held = os::shape_own_network(*rate); !held) return fail(held.error().message.c_str());
+  if (arguments.size() > 1) return 0;
   const os::Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!netlink.valid()) return fail("netlink is not available");
   for (const Network& one : k_closed)

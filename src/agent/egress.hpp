@@ -3,6 +3,7 @@
 // machine.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct GuestNetwork {
 // Implements `gridctl-agent egress-hook`, which the OCI runtime calls before a container's first instruction, with the
 // container's state on stdin: adds routes that refuse private, shared and local addresses, the networks and addresses
 // of this machine, and all of IPv6, to the container's network. Exits with 0 only if it has seen them refused;
-// otherwise the container does not start.
-[[nodiscard]] int egress_hook();
+// otherwise the container does not start. A number limits what the container sends to that many bytes a second, from
+// its first packet on; `open` after the number blocks no address.
+[[nodiscard]] int egress_hook(std::span<char* const> arguments);
 
 }  // namespace gridctl::agent

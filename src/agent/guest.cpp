@@ -48,6 +48,12 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 
 Error refused(std::string why) { return make_error(Code::refused, std::move(why)); }
 
+// The details are the owner's alone.
+std::string closed_words(wire::ClosedBy by) {
+  if (by == wire::ClosedBy::battery) return "this machine runs on its battery";
+  return by == wire::ClosedBy::heat ? "this machine is hotter than its owner allows" : "the owner of this machine uses it";
+}
+
 }  // namespace
 
 Result<wire::GuestTerms> Guest::terms() const {
@@ -69,6 +75,8 @@ Result<void> Guest::check_open() const {
   const Result<std::string> reclaimed = os::read_file(file_.parent_path() / wire::k_reclaimed_file, k_terms_max);
   if (reclaimed && clock_.wall().ms < parse_number<std::int64_t>(trim(*reclaimed)).value_or(0))
     return refused("a program of this machine's owner uses its GPU");
+  const auto closed = wire::parse_closed(os::read_file(file_.parent_path() / wire::k_closed_file, k_terms_max).value_or(""));
+  if (closed && clock_.wall() < closed->until) return refused(closed_words(closed->by));
   const os::LocalTime now = os::local_time(clock_.wall());
   if (!terms.is_open_at(now.hour * k_minutes + now.minute))
     return refused("the owner of this machine lends it at other hours");
@@ -99,7 +107,7 @@ void Guest::note_refusal(std::string_view operation, const Error& why) {
 bool Guest::offers(EngineKind engine) const {
   if (engine == EngineKind::process) return false;
   const Result<wire::GuestTerms> now = terms();
-  return engine == EngineKind::podman || (now && now->egress != wire::Egress::filtered);
+  return engine == EngineKind::podman || (now && now->egress != wire::Egress::filtered && !now->up_bits);
 }
 
 Result<void> Guest::check_disk(std::uint64_t more) {
@@ -195,8 +203,8 @@ Result<void> Guest::check_start(std::string_view payload) {
 
 namespace {
 
-enum class GuestVerb : std::uint8_t { list, end, reclaim, remove };
-constexpr Names<GuestVerb, GuestVerb::remove> k_guest_verbs{"list", "end", "reclaim", "remove"};
+enum class GuestVerb : std::uint8_t { list, gpus, end, reclaim, remove };
+constexpr Names<GuestVerb, GuestVerb::remove> k_guest_verbs{"list", "gpus", "end", "reclaim", "remove"};
 
 struct GuestAttempt {
   AttemptKey key;
@@ -244,13 +252,26 @@ void give_notice(HostFolders& host, const AttemptKey& key, std::string_view why)
   if (!why.empty() && !os::exists(file)) (void)os::write_file_atomically(file, why);
 }
 
-int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why) {
+// It ends at once if little is lost: the owner's seconds count for more than as many of the job's.
+Duration grace_for(const GuestAttempt& attempt, Duration most) {
+  const bool saved = std::ranges::any_of(attempt.status.checkpoints, [](const wire::HostCheckpoint& one) {
+    return !one.provisional && !one.torn && one.age_ms <= k_fresh_ms;
+  });
+  return saved ? Duration::zero() : most;
+}
+
+bool holds_gpus(HostFolders& host, const GuestAttempt& one) {
+  const Result<wire::AttemptSpec> spec = read_spec(host.attempt(one.key));
+  return !has_ended(one) && spec && !spec->gpu_uuids.empty();
+}
+
+int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why, bool fresh_at_once) {
   int running = 0;
   for (const GuestAttempt& one : attempts_of(host)) {
     if (has_ended(one)) continue;
     ++running;
     give_notice(host, one.key, why);
-    const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace});
+    const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, fresh_at_once ? grace_for(one, grace) : grace});
     if (!stopped) std::fprintf(stderr, "gridctl-agent: %s\n", stopped.error().message.c_str());
   }
   std::printf("%d\n", running);
@@ -271,20 +292,9 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   return std::nullopt;
 }
 
-// It ends at once if little is lost: the owner's seconds count for more than as many of the job's.
-Duration grace_for(const GuestAttempt& attempt, Duration most) {
-  const bool saved = std::ranges::any_of(attempt.status.checkpoints, [](const wire::HostCheckpoint& one) {
-    return !one.provisional && !one.torn && one.age_ms <= k_fresh_ms;
-  });
-  return saved ? Duration::zero() : most;
-}
-
 int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, os::Clock& clock) {
   std::vector<GuestAttempt> holding = attempts_of(host);
-  std::erase_if(holding, [&](const GuestAttempt& one) {
-    const Result<wire::AttemptSpec> spec = read_spec(host.attempt(one.key));
-    return has_ended(one) || !spec || spec->gpu_uuids.empty();
-  });
+  std::erase_if(holding, [&](const GuestAttempt& one) { return !holds_gpus(host, one); });
   if (holding.empty() && !always) return std::puts("idle") < 0 ? 1 : 0;
   const std::optional<std::string> program = owners_program(clock);
   if (!program) return std::puts("free") < 0 ? 1 : 0;
@@ -318,12 +328,16 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   Requests requests(agent_home(), controller, clock);
   requests.adopt_all();  // nobody else keeps the owner's limits while the researcher is away
   if (verb == GuestVerb::list) return list(host);
+  if (verb == GuestVerb::gpus) {
+    const std::vector<GuestAttempt> all = attempts_of(host);
+    return std::printf("%d\n", static_cast<int>(std::ranges::count_if(all, [&](const GuestAttempt& one) { return holds_gpus(host, one); }))) < 0 ? 1 : 0;
+  }
   if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
   const auto grace = arguments.size() >= 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
   if (!grace) return 2;
-  const std::string_view why = arguments.size() == 4 ? arguments[3] : "";
+  const std::string_view why = arguments.size() >= 4 ? arguments[3] : "";
   if (verb == GuestVerb::end && !why.empty() && !check_component("the reason", why)) return 2;
-  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why);
+  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why, arguments.size() == 5);
   return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, clock);
 }
 

@@ -67,9 +67,11 @@ class Guest {
 // `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts
 // that have not ended is the first line that each prints, except reclaim.
 //   list             a line for each: job, epoch, phase, milliseconds it has run, image and name, divided by tabs
-//   end GRACE_MS [REASON]
+//   gpus             the number of those that hold GPUs instead
+//   end GRACE_MS [REASON [fresh]]
 //                    programs get TERM, and KILL after GRACE_MS; their directories stay until the controller has fetched
-//                    what they saved. With a reason they are warned before: gridctl-job(5)
+//                    what they saved. With a reason they are warned before: gridctl-job(5). `fresh`: those that have just
+//                    saved a checkpoint are killed at once
 //   reclaim GRACE_MS [always]
 //                    ends the attempts that hold GPUs if a program of the owner's uses one, and prints "taken", their
 //                    number and its name, divided by tabs; "free" if none does; "idle" if no attempt holds a GPU, and

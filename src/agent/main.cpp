@@ -19,6 +19,7 @@
 #include "agent/self.hpp"
 #include "agent/supervise.hpp"
 #include "agent/surroundings.hpp"
+#include "agent/up_watch.hpp"
 #include "os/clock.hpp"
 
 namespace {
@@ -41,8 +42,10 @@ int usage() {
       "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
       "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
       "gridctl-agent gang-node COMMAND...       run this host's command of a gang\n"
-      "gridctl-agent guest CONTROLLER list|end GRACE_MS [REASON]|remove   jobs of somebody whom this machine is lent to\n"
-      "gridctl-agent egress-hook        close the ways of a container to the networks of this machine; an OCI hook\n"
+      "gridctl-agent guest CONTROLLER list|gpus|end GRACE_MS [REASON [fresh]]|remove   jobs of somebody whom this machine is lent to\n"
+      "gridctl-agent egress-hook [BYTES [open]]   close the ways of a container to the networks of this machine, and hold what it\n"
+      "                                 sends to so many bytes a second; an OCI hook\n"
+      "gridctl-agent shape PID BYTES    hold what the container of a process sends\n"
       "gridctl-agent gated COMMAND...   run an engine that pulls a guest's image; public addresses only\n"
       "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
@@ -81,7 +84,8 @@ int main(int argc, char** argv) {
   if (command == k_gang_run) return gridctl::agent::gang_run(arguments.subspan(2), clock);
   if (command == k_gang_end) return gridctl::agent::gang_end(arguments.subspan(2), clock);
   if (command == k_gang_node) return gridctl::agent::gang_node(arguments.subspan(2), clock);
-  if (command == k_hook) return gridctl::agent::egress_hook();
+  if (command == k_hook) return gridctl::agent::egress_hook(arguments.subspan(2));
+  if (command == gridctl::agent::k_shape_command) return gridctl::agent::shape_command(arguments.subspan(2));
   if (command == gridctl::agent::k_gated_command) return gridctl::agent::run_gated(arguments.subspan(2), clock);
   if (command == k_guest) return gridctl::agent::guest_command(arguments.subspan(2), clock);
   if (command == k_relay) return gridctl::agent::relay_command(arguments.subspan(2), clock);

@@ -307,6 +307,7 @@ void AttemptRunner::adopt() {
   const auto owner = owner_terms(attempt_.agent_home(), attempt_.controller());
   if (!owner || *owner)
     disk_watch_ = std::make_unique<DiskWatch>(attempt_, payload_id_->pid, checkpoints_changed_.get(), clock_);
+  if (!owner || *owner) up_watch_ = std::make_unique<UpWatch>(attempt_, payload_id_->pid, clock_);
   account_ = UseAccount::of(attempt_, payload_id_->pid, clock_);
   if (stop_wanted()) {
     // The attempt was to be stopped before this supervisor: TERM may never have been sent.

@@ -18,6 +18,7 @@
 #include "agent/pause.hpp"
 #include "agent/prepare.hpp"
 #include "agent/stop_clock.hpp"
+#include "agent/up_watch.hpp"
 
 namespace gridctl::agent {
 
@@ -119,6 +120,7 @@ class AttemptRunner {
   std::optional<CheckpointWatch> checkpoints_;
   std::unique_ptr<UseAccount> account_;    // of a guest's attempt, while its processes live
   std::unique_ptr<DiskWatch> disk_watch_;  // while its processes live
+  std::unique_ptr<UpWatch> up_watch_;      // while its processes live
   BootTime owner_look_at_{};               // at limits of the machine's owner
   bool warned_ = false;                    // the job knows that its host ends it
   bool owner_ended_ = false;               // by a limit of the machine's owner, which status_.detail names

@@ -8,8 +8,11 @@
 #include "base/text.hpp"
 #include "lend/keys.hpp"
 #include "lend/lines.hpp"
+#include "lend/pace.hpp"
 #include "os/host_name.hpp"
 #include "os/net.hpp"
+#include "os/process.hpp"
+#include "os/shared_rate.hpp"
 #include "ssh/connect.hpp"
 #include "ssh/process_channel.hpp"
 #include "ssh/sealed_channel.hpp"
@@ -24,6 +27,8 @@ constexpr Duration k_answer_wait = std::chrono::seconds{10};
 constexpr Duration k_seal_wait = std::chrono::seconds{15};
 constexpr std::size_t k_noise_max = 256 * 1024;
 constexpr std::size_t k_piece = 64 * 1024;
+constexpr Duration k_terms_age = std::chrono::seconds{1};
+constexpr std::uint64_t k_bits = 8;
 // A researcher's daemon asks every few seconds while it uses the machine; a connection that is silent for so long is
 // one whose other end has gone without a word.
 constexpr Duration k_idle_max = std::chrono::minutes{10};
@@ -96,6 +101,7 @@ Result<void> await_call(ssh::Channel& channel, std::string seen, os::Clock& cloc
 struct Flow {
   ssh::Channel& from;
   ssh::Channel& to;
+  Pace* pace = nullptr;  // of what leaves this machine
   std::array<std::byte, k_piece> piece{};
   std::size_t begin = 0, end = 0;
 
@@ -109,15 +115,17 @@ struct Flow {
       if (got) end = *got, moved = true;
     }
     if (begin < end) {
-      TRY_ASSIGN(const auto took, to.write(ByteView{piece}.subspan(begin, end - begin)));
+      const std::size_t most = pace != nullptr ? pace->may_send(end - begin) : end - begin;
+      TRY_ASSIGN(const auto took, to.write(ByteView{piece}.subspan(begin, most)));
       if (took && *took > 0) begin += *took, moved = true;
+      if (took && pace != nullptr) pace->sent(*took);
     }
     return moved;
   }
 };
 
-void pass(ssh::Channel& caller, ssh::Channel& agent, os::Clock& clock) {
-  const auto down = std::make_unique<Flow>(Flow{caller, agent}), up = std::make_unique<Flow>(Flow{agent, caller});
+void pass(ssh::Channel& caller, ssh::Channel& agent, Pace& pace, os::Clock& clock) {
+  const auto down = std::make_unique<Flow>(Flow{caller, agent}), up = std::make_unique<Flow>(Flow{agent, caller, &pace});
   for (BootTime moved_at = clock.boot(); clock.boot() - moved_at < k_idle_max;) {
     const Result<bool> one = down->move(), other = up->move();
     if (!one || !other) return;
@@ -127,12 +135,34 @@ void pass(ssh::Channel& caller, ssh::Channel& agent, os::Clock& clock) {
     }
     caller.keepalive(clock.boot());
     std::vector<os::Poll> polls;
-    for (const ssh::Watched& watched : caller.wants(up->begin < up->end || !caller.flushed()))
+    const bool held = up->begin < up->end && pace.again();
+    for (const ssh::Watched& watched : caller.wants((up->begin < up->end && !held) || !caller.flushed()))
       if (watched.interest.write || down->begin == down->end) polls.push_back({watched.fd, watched.interest, {}});
     for (const ssh::Watched& watched : agent.wants(down->begin < down->end))
       if (watched.interest.write || up->begin == up->end) polls.push_back({watched.fd, watched.interest, {}});
-    if (!os::wait_any(polls, clock.boot() + k_turn, clock)) return;
+    const BootTime turn = clock.boot() + k_turn;
+    if (!os::wait_any(polls, held ? std::min(turn, *pace.again()) : turn, clock)) return;
   }
+}
+
+// Its part of what the owner lets guests send. The owner may change that at any time.
+PaceSource source_of(const Lent& lent, os::Clock& clock) {
+  struct Known {
+    explicit Known(os::Clock& its) : shared(agent_home() / wire::k_up_file, "dial." + std::to_string(os::process_id()), os::SharedRate::Kind::exact, its) {}
+    os::SharedRate shared;
+    BootTime read_at{};
+    std::optional<std::uint64_t> limit{};  // bytes a second
+  };
+  const auto known = std::make_shared<Known>(clock);
+  return [lent, known, &clock](std::uint64_t used, bool held) -> std::optional<std::uint64_t> {
+    if (clock.boot() >= known->read_at) {
+      known->read_at = clock.boot() + k_terms_age;
+      if (const auto terms = lent.terms()) known->limit = terms->up_bits ? std::optional{*terms->up_bits / k_bits} : std::nullopt;
+    }
+    if (known->limit) return known->shared.share_of(*known->limit, used, held);
+    known->shared.leave();
+    return std::nullopt;
+  };
 }
 
 // The token's key serves until the researcher has used the one that both have agreed on.
@@ -172,7 +202,8 @@ Result<void> dial(const Lent& lent, const std::function<void(DialNews)>& tell, o
   TRY_ASSIGN(const auto agent, ssh::ProcessChannel::open(
                                    {agent_program.string(), "connect", "--guest", lent.terms_file().string()}, options,
                                    clock));
-  pass(*caller, *agent, clock);
+  Pace pace(source_of(lent, clock), clock);
+  pass(*caller, *agent, pace, clock);
   return {};
 }
 

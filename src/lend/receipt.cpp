@@ -231,12 +231,20 @@ Answer judge(const Receipt& receipt, const std::optional<SeenAttempt>& seen) {
     differ("no such attempt is known here");
     return answer;
   }
+  if (seen->billed > 0) {
+    differ("the attempt was billed already, by receipt " + std::to_string(seen->billed));
+    return answer;
+  }
   MeteredUse use = receipt.use;
   const auto ms = static_cast<std::uint64_t>(std::max<std::int64_t>(seen->ran_ms, 0) + k_receipt_slack_ms);
   const std::uint64_t gpu_ms = ms * static_cast<std::uint64_t>(std::max(seen->gpus, 0));
   const std::uint64_t cpu_ms = ms * static_cast<std::uint64_t>(std::max<std::int64_t>(seen->cpus_milli, 0)) / 1000;
   if (use.gpu_ms > gpu_ms) differ("more GPU time than the attempt had here: " + std::to_string(use.gpu_ms) + " ms, at most " + std::to_string(gpu_ms));
   if (use.cpu_ms > cpu_ms) differ("more processor time than the attempt had here: " + std::to_string(use.cpu_ms) + " ms, at most " + std::to_string(cpu_ms));
+  const std::uint64_t traffic = std::min(ms, k_metered_bytes_max / k_traffic_most) * k_traffic_most;
+  if (use.bytes_up > traffic || use.bytes_down > traffic) differ("more traffic than 10 Gbit/s for the time of the attempt");
+  use.bytes_up = std::min(use.bytes_up, traffic);
+  use.bytes_down = std::min(use.bytes_down, traffic);
   use.gpu_ms = std::min(use.gpu_ms, gpu_ms);
   use.cpu_ms = std::min(use.cpu_ms, cpu_ms);
   Rates rates = receipt.rates;

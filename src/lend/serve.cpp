@@ -12,7 +12,9 @@
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "lend/gate.hpp"
 #include "lend/gpu_openers.hpp"
+#include "lend/gpu_power.hpp"
 #include "lend/lent.hpp"
 #include "lend/receipt_book.hpp"
 #include "os/net.hpp"
@@ -38,6 +40,11 @@ constexpr Duration k_agent_wait = std::chrono::seconds{10};
 constexpr std::string_view k_hours_grace_ms = "30000", k_reclaim_grace_ms = "10000";  // for programs to save
 constexpr std::chrono::milliseconds k_reclaimed_for = std::chrono::minutes{1};        // from the last look that saw one
 constexpr std::string_view k_taken = "taken", k_free = "free", k_idle = "idle";
+constexpr std::string_view k_owner_grace_ms = "10000", k_battery_grace_ms = "30000";  // for programs to save
+constexpr Duration k_presence_look = std::chrono::seconds{1}, k_sensors_look = std::chrono::seconds{5};
+constexpr Duration k_idle_gpus_look = std::chrono::seconds{10};  // at the GPUs, while no job holds one
+constexpr std::chrono::milliseconds k_closed_for = std::chrono::seconds{30};  // from the last look
+constexpr Duration k_power_again = std::chrono::seconds{30};     // after the tool has failed
 constexpr int k_minutes = 60;
 constexpr std::size_t k_sessions_max = 16;  // of one researcher: each is an agent, which takes memory
 constexpr Duration k_start_wait = std::chrono::seconds{5};
@@ -46,11 +53,36 @@ constexpr std::string_view k_ready = "ready", k_called = "called", k_error = "er
 
 os::Path lock_file() { return lend_home() / "serve.lock"; }
 
+// The state of this machine, for all guests: what was looked at is not looked at again for a while.
+class Machine {
+ public:
+  explicit Machine(os::Clock& clock) : clock_(clock), look_(clock) {}
+
+  [[nodiscard]] MachineState state(const wire::GuestTerms& terms) {
+    if (terms.idle_ms && is_due(presence_at_, k_presence_look)) state_.presence = look_.look();
+    if (!terms.on_battery && is_due(battery_at_, k_sensors_look)) state_.battery = on_battery();
+    if (terms.heat_celsius && is_due(heat_at_, k_sensors_look)) state_.heat = hottest();
+    return state_;
+  }
+
+ private:
+  bool is_due(BootTime& at, Duration every) {
+    if (clock_.boot() < at) return false;
+    at = clock_.boot() + every;
+    return true;
+  }
+
+  os::Clock& clock_;
+  PresenceLook look_;
+  MachineState state_;
+  BootTime presence_at_{}, battery_at_{}, heat_at_{};
+};
+
 // The connections of one researcher.
 class Guest {
  public:
-  Guest(Lent lent, std::string program, os::Clock& clock)
-      : lent_(std::move(lent)), program_(std::move(program)), clock_(clock) {}
+  Guest(Lent lent, std::string program, Machine& machine, os::Clock& clock)
+      : lent_(std::move(lent)), program_(std::move(program)), machine_(machine), clock_(clock) {}
   ~Guest() {
     for (const Session& session : sessions_)
       if (os::send_signal(session.process, SIGKILL)) (void)os::wait(session.process.pid);
@@ -71,6 +103,7 @@ class Guest {
   }
   [[nodiscard]] BootTime next() const { return next_; }
   [[nodiscard]] bool holds_gpus() const { return holds_gpus_; }
+  [[nodiscard]] std::optional<int> gpu_watts() const { return gpu_watts_; }  // while its jobs hold GPUs
   // Processes of a job open what they like: for nothing, the tool is not asked again and again.
   void gpu_opened() {
     if (clock_.boot() < quiet_until_) return;
@@ -109,20 +142,26 @@ class Guest {
 
   // A program of the owner's on a GPU has it: jobs that hold one end, and none begins until it has ended.
   void keep_gpus(const wire::GuestTerms& terms) {
-    if (!terms.reclaim && !reclaimed_) return;
+    const bool looks = terms.reclaim || terms.idle_ms;
+    if (!looks && !reclaimed_) return;
     std::vector<std::string> words{"reclaim", std::string(k_reclaim_grace_ms)};
-    if (reclaimed_) words.emplace_back("always");
     const BootTime asked = clock_.boot();
-    const std::string told = terms.reclaim ? ask_agent(terms, words) : std::string(k_free);
+    if (reclaimed_ || (terms.idle_ms && asked >= next_idle_gpus_)) {
+      words.emplace_back("always");
+      next_idle_gpus_ = asked + k_idle_gpus_look;
+    }
+    const std::string told = looks ? ask_agent(terms, words) : std::string(k_free);
     holds_gpus_ = !told.empty() && told != k_idle;
     const os::Path file = lent_.folder() / wire::k_reclaimed_file;
     if (told.starts_with(k_taken)) {
       const WallTime until{clock_.wall().ms + k_reclaimed_for.count()};
       (void)os::write_file_atomically(file, std::to_string(until.ms));
       const std::vector<std::string> parts = split(told, '\t');
+      gpu_program_ = parts.back();
       hear_taken(parts.size() == 3 ? parse_number<int>(parts[1]).value_or(0) : 0, parts.back(), asked);
     } else if (told == k_free && std::exchange(reclaimed_, false)) {
       leaving_since_.reset();
+      gpu_program_.clear();
       (void)os::remove_tree(file);
       lent_.log("the GPU is free again", clock_);
     }
@@ -139,6 +178,33 @@ class Guest {
       lent_.returned(took);
       lent_.log("no job uses the GPU any more, after " + format_duration(took), clock_);
     }
+  }
+
+  // No job begins while the machine's state keeps jobs away, and those that run end. The file is old soon after this
+  // process has died; then nobody reaches the agent either.
+  void keep_gate(const wire::GuestTerms& terms) {
+    MachineState state = machine_.state(terms);
+    state.gpu_program = gpu_program_;
+    std::optional<wire::Closed> closed = gate_.judge(terms, state, clock_.wall(), clock_.boot());
+    const os::Path file = lent_.folder() / wire::k_closed_file;
+    if (!closed) {
+      if (!closed_ && !os::exists(file)) return;
+      (void)os::remove_tree(file);
+      closed_.reset();
+      lent_.log("nothing keeps jobs away any more", clock_);
+      return;
+    }
+    closed->until = {clock_.wall().ms + k_closed_for.count()};
+    (void)os::write_file_atomically(file, wire::encode(*closed));
+    if (!closed_ || *closed_ != closed->by) lent_.log("jobs are kept away: " + closed->why, clock_);
+    const bool known = std::exchange(closed_, closed->by).has_value();
+    if (known && nothing_runs_ && clock_.boot() < next_end_) return;
+    next_end_ = clock_.boot() + k_sensors_look;
+    const std::string_view grace = closed->by == wire::ClosedBy::battery ? k_battery_grace_ms : k_owner_grace_ms;
+    const std::string ended = ask_agent(terms, {"end", std::string(grace), std::string(wire::closed_by_name(closed->by)), "fresh"});
+    const bool nothing = ended.starts_with('0');
+    if (!ended.empty() && !nothing && std::exchange(nothing_runs_, false)) lent_.log("jobs that end for it: " + ended, clock_);
+    nothing_runs_ = nothing;
   }
 
   void keep_receipts() {
@@ -165,6 +231,8 @@ class Guest {
         if (session.called) (void)os::send_signal(session.process, SIGKILL);
     paused_ = paused;
     keep_gpus(*terms);
+    keep_gate(*terms);
+    gpu_watts_ = terms->gpu_watts && parse_number<int>(ask_agent(*terms, {"gpus"})).value_or(0) > 0 ? terms->gpu_watts : std::nullopt;
     if (clock_.boot() < next_hours_) return;
     next_hours_ = clock_.boot() + k_hours_look;
     keep_hours(*terms);
@@ -227,14 +295,47 @@ class Guest {
 
   const Lent lent_;
   const std::string program_;
+  Machine& machine_;
   os::Clock& clock_;
   std::vector<Session> sessions_;
   Duration again_ = k_again_first;
-  BootTime next_{}, next_look_{}, next_hours_{}, next_uses_{}, opened_at_{}, opened_until_{}, quiet_until_{};
+  BootTime next_{}, next_look_{}, next_hours_{}, next_uses_{}, opened_at_{}, opened_until_{}, quiet_until_{}, next_idle_gpus_{}, next_end_{};
   std::optional<BootTime> leaving_since_;  // jobs end since then because of the owner's program
   bool reclaimed_ = false, holds_gpus_ = false, paused_ = false;
+  Gate gate_;
+  std::optional<wire::ClosedBy> closed_;
+  bool nothing_runs_ = true;  // when jobs were last told to end for it
+  std::optional<int> gpu_watts_;
   os::Path agent_;
-  std::string state_, receipt_trouble_;
+  std::string state_, receipt_trouble_, gpu_program_;
+};
+
+// Holds the GPUs' power at the lowest limit that a guest with GPUs has.
+class PowerKeeper {
+ public:
+  explicit PowerKeeper(os::Clock& clock) : power_(lend_home() / k_gpu_power_file), clock_(clock) {}
+
+  void keep(const std::map<std::string, std::unique_ptr<Guest>>& guests) {
+    if (clock_.boot() < again_) return;
+    std::optional<int> watts;
+    for (const auto& [id, guest] : guests)
+      if (const auto its = guest->gpu_watts()) watts = std::min(*its, watts.value_or(*its));
+    const Result<bool> kept = power_.keep(watts);
+    if (kept && !*kept) return;
+    again_ = kept ? BootTime{} : clock_.boot() + k_power_again;
+    const std::string words = !kept ? "the GPUs' power limit cannot be set: " + kept.error().message
+                              : watts ? "GPUs are held to " + std::to_string(*watts) + " W"
+                                      : "the GPUs have their old power limit again";
+    if (words != said_)
+      for (const Lent& lent : all_lent()) lent.log(words, clock_);
+    said_ = words;
+  }
+
+ private:
+  GpuPower power_;
+  os::Clock& clock_;
+  BootTime again_{};
+  std::string said_;
 };
 
 }  // namespace
@@ -251,15 +352,20 @@ Result<void> serve(const std::function<bool()>& stop, os::Clock& clock) {
   TRY_ASSIGN(const os::Path self, os::executable_path());
   std::map<std::string, std::unique_ptr<Guest>> guests;
   GpuOpeners openers(clock);
+  Machine machine(clock);
+  PowerKeeper power(clock);
   while (!stop()) {
     std::map<std::string, std::unique_ptr<Guest>> present;
     for (Lent& lent : all_lent()) {
       const std::string id = lent.id();
       auto known = guests.extract(id);
-      present[id] = known ? std::move(known.mapped()) : std::make_unique<Guest>(std::move(lent), self.string(), clock);
+      present[id] = known ? std::move(known.mapped()) : std::make_unique<Guest>(std::move(lent), self.string(), machine, clock);
     }
     guests = std::move(present);
-    if (guests.empty()) return {};
+    if (guests.empty()) {
+      power.keep(guests);
+      return {};
+    }
     const bool watched = std::ranges::any_of(guests, [](const auto& one) { return one.second->holds_gpus(); });
     const bool opened = watched && openers.look();
     BootTime wake = clock.boot() + (watched ? k_openers_look : k_serve_turn);
@@ -270,6 +376,7 @@ Result<void> serve(const std::function<bool()>& stop, os::Clock& clock) {
       guest->watch(polls);
       if (guest->next() > clock.boot()) wake = std::min(wake, guest->next());
     }
+    power.keep(guests);
     TRY(os::wait_any(polls, wake, clock));
   }
   return {};

@@ -70,6 +70,16 @@ Result<std::vector<ReceiptRecord>> ReceiptStore::receipts(const std::string& cha
   return db_.prepare(std::string(k_receipt_columns) + "WHERE ?1 = '' OR chain = ?1 ORDER BY chain, number").bind(chain).all(read_receipt);
 }
 
+Result<std::optional<std::uint64_t>> ReceiptStore::number_of(const std::string& chain, const JobId& job, Epoch epoch) {
+  db::Statement query = db_.prepare("SELECT number FROM receipts WHERE chain = ? AND job = ? AND epoch = ? ORDER BY number LIMIT 1");
+  TRY_ASSIGN(const bool row, query.bind(chain, job.value, epoch.value).next());
+  return row ? std::optional(query.count(0)) : std::nullopt;
+}
+
+Result<std::vector<ReceiptRecord>> ReceiptStore::disputed(const JobId& job) {
+  return db_.prepare(std::string(k_receipt_columns) + "WHERE job = ? AND agreed = 0 ORDER BY chain, number").bind(job.value).all(read_receipt);
+}
+
 Result<std::vector<ReceiptRecord>> ReceiptStore::receipts_after(const std::string& chain, std::uint64_t after, std::size_t most) {
   return db_.prepare(std::string(k_receipt_columns) + "WHERE chain = ? AND number > ? ORDER BY number LIMIT ?")
       .bind(chain, after, most)

@@ -61,6 +61,10 @@ class ReceiptStore {
   [[nodiscard]] Result<void> agree(const std::string& chain, const HostName& provider, std::int64_t micro);
   // All of one chain, or of all: oldest first.
   [[nodiscard]] Result<std::vector<ReceiptRecord>> receipts(const std::string& chain = {});
+  // Returns the number of the first receipt for an attempt; nullopt: there is none.
+  [[nodiscard]] Result<std::optional<std::uint64_t>> number_of(const std::string& chain, const JobId& job, Epoch epoch);
+  // Returns the receipts of a job on which the two sides disagree.
+  [[nodiscard]] Result<std::vector<ReceiptRecord>> disputed(const JobId& job);
   // Returns at most `most` receipts behind `after`.
   [[nodiscard]] Result<std::vector<ReceiptRecord>> receipts_after(const std::string& chain, std::uint64_t after, std::size_t most);
   // Adds receipts and moves the chain's head to the last one, in one transaction. Those that are there already stay.

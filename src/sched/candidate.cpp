@@ -66,6 +66,8 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
   const std::string region = host.region_doubt.empty() ? host.region : "";
   if (std::string why = region_refusal(want, region); !why.empty())
     return c.reject("region", host.region_doubt.empty() ? std::move(why) : host.region_doubt);
+  // A stranger whose machine is not where he says is not believed in anything else either.
+  if (!host.region_doubt.empty() && is_lent(host.host_class, host.labels)) return c.reject("region", host.region_doubt);
   if (std::string why = residency_refusal(want, region, is_lent(host.host_class, host.labels)); !why.empty())
     return c.reject("sensitivity", std::move(why));
   for (const auto& [key, value] : want.labels) {

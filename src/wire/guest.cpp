@@ -14,6 +14,7 @@ namespace gridctl::wire {
 
 namespace {
 constexpr Names<Egress, Egress::none> k_egress{"filtered", "open", "none"};
+constexpr Names<ClosedBy, ClosedBy::heat> k_closed_by{"owner", "battery", "heat"};
 constexpr int k_day = 24 * 60;               // minutes
 constexpr std::size_t k_registry_shown = 80;  // characters of a bad one
 }  // namespace
@@ -32,6 +33,8 @@ void fields(R& r, Of<R, GuestTerms>& m) {
   r.word("egress", m.egress, egress_name, parse_egress)("reclaim", m.reclaim);
   r.maybe("disk_bytes", m.disk_bytes).maybe("max_job_ms", m.max_job_ms).maybe("cpus", m.cpus);
   r.maybe("memory_bytes", m.memory_bytes).unless("registries", m.registries, {}).unless("rates", m.rates, Rates{});
+  r.maybe("up_bits", m.up_bits).maybe("idle_ms", m.idle_ms).maybe("gpu_watts", m.gpu_watts).maybe("heat_celsius", m.heat_celsius);
+  r.unless("on_battery", m.on_battery, false);
   r.check(m.from_minute.value_or(0) < k_day && m.to_minute.value_or(0) < k_day, "has hours beyond a day");
 }
 
@@ -74,6 +77,28 @@ Result<void> check_registry(std::string_view registry) {
                      (host == k_local_images ? !has_port : host.find('.') != std::string_view::npos);
   if (named && (!has_port || parse_number<std::uint16_t>(registry.substr(host.size() + 1)))) return {};
   return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) + "' is not a registry: name hosts, such as docker.io,ghcr.io");
+}
+
+std::string_view closed_by_name(ClosedBy by) { return k_closed_by(by); }
+
+std::string encode(const Closed& closed) {
+  return std::to_string(closed.until.ms) + " " + std::to_string(closed.since.ms) + " " + std::string(k_closed_by(closed.by)) + " " + closed.why + "\n";
+}
+
+std::optional<Closed> parse_closed(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  Closed closed;
+  for (std::int64_t* number : {&closed.until.ms, &closed.since.ms}) {
+    const std::size_t end = text.find(' ');
+    if (end == std::string_view::npos || !parse_into(text.substr(0, end), *number)) return std::nullopt;
+    text.remove_prefix(end + 1);
+  }
+  const std::size_t end = text.find(' ');
+  const auto by = k_closed_by.find(text.substr(0, end));
+  if (end == std::string_view::npos || !by) return std::nullopt;
+  closed.by = *by;
+  closed.why = text.substr(end + 1);
+  return closed;
 }
 
 std::string encode(const GuestTerms& terms) { return write_record(terms); }

@@ -42,6 +42,11 @@ struct GuestTerms {
   std::optional<std::uint64_t> memory_bytes;    // that jobs may use together
   std::vector<std::string> registries;          // where images may come from; empty: k_public_registries
   Rates rates;                                  // what jobs that begin from now on cost
+  std::optional<std::uint64_t> up_bits;         // a second that the work of all guests may send out of the machine
+  std::optional<std::int64_t> idle_ms;          // jobs run while nobody has used the machine for so long
+  std::optional<int> gpu_watts;                 // the power limit of GPUs that jobs hold
+  std::optional<int> heat_celsius;              // above it, jobs end
+  bool on_battery = false;                      // jobs run also while the machine is not on mains power
   bool operator==(const GuestTerms&) const = default;
 
   [[nodiscard]] bool is_paused(WallTime now) const { return paused_until_ms && now.ms < *paused_until_ms; }
@@ -62,6 +67,23 @@ inline constexpr std::string_view k_local_images = "localhost";
 
 // File beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job starts.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
+
+// Beside the terms: while the machine's state keeps jobs away, a line: milliseconds since 1970 until which no job begins,
+// those since when that is so, what keeps them away, and why in words for the owner.
+enum class ClosedBy : std::uint8_t { owner, battery, heat };
+inline constexpr std::string_view k_closed_file = "closed";
+struct Closed {
+  WallTime until, since;
+  ClosedBy by = ClosedBy::owner;
+  std::string why;  // "input at pts/3"
+  bool operator==(const Closed&) const = default;
+};
+[[nodiscard]] std::string_view closed_by_name(ClosedBy by);  // what jobs find as the reason: "owner", "battery", "heat"
+[[nodiscard]] std::string encode(const Closed& closed);
+[[nodiscard]] std::optional<Closed> parse_closed(std::string_view text);
+
+// In the agent's home: who sends for guests at the moment, and how fast each may. os/shared_rate.hpp
+inline constexpr std::string_view k_up_file = "lend/up";
 
 // A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the
 // folder of its terms) under which that controller's jobs run here. No other invitation reaches them.

@@ -29,12 +29,16 @@ std::vector<Rates> accepted_before(const std::vector<registry::AcceptedRates>& a
 }
 
 // Returns what is known here of the attempt that a receipt is for.
-Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, const lend::Receipt& receipt) {
+// `fresh`: receipts that are not stored yet.
+Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, const lend::Receipt& receipt, const std::vector<registry::ReceiptRecord>& fresh) {
   TRY_ASSIGN(const auto attempt, talk.store.attempt(receipt.job, receipt.epoch));
   if (!attempt || attempt->provider != talk.provider) return std::optional<lend::SeenAttempt>{};
   TRY_ASSIGN(const job::Spec spec, job::parse_spec(attempt->spec));
   TRY_ASSIGN(const auto accepted, talk.store.accepted(talk.chain));
   lend::SeenAttempt seen;
+  TRY_ASSIGN(const auto stored, talk.store.number_of(talk.chain, receipt.job, receipt.epoch));
+  const auto twin = std::ranges::find_if(fresh, [&](const registry::ReceiptRecord& one) { return one.job == receipt.job && one.epoch == receipt.epoch; });
+  seen.billed = stored ? *stored : twin != fresh.end() ? twin->number : 0;
   // An attempt that was ended while it started may have run for a moment that was never reported here.
   const WallTime ended = attempt->ended_at.value_or(talk.now), began = attempt->started_at.value_or(ended);
   seen.ran_ms = ended.ms - began.ms;
@@ -47,8 +51,8 @@ Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, c
   return std::optional(seen);
 }
 
-Result<registry::ReceiptRecord> record_of(const ReceiptTalk& talk, lend::SignedReceipt receipt) {
-  TRY_ASSIGN(const auto seen, seen_attempt(talk, receipt.receipt));
+Result<registry::ReceiptRecord> record_of(const ReceiptTalk& talk, lend::SignedReceipt receipt, const std::vector<registry::ReceiptRecord>& fresh) {
+  TRY_ASSIGN(const auto seen, seen_attempt(talk, receipt.receipt, fresh));
   const lend::Answer answer = lend::judge(receipt.receipt, seen);
   const std::string line = lend::answer_line(answer, talk.seed);
   TRY(lend::add_answer(receipt, line));
@@ -76,7 +80,7 @@ Result<std::string> take(const ReceiptTalk& talk, const std::vector<std::string>
     if (again || (r.number == last.number + 1 && r.previous != last.hash))
       return "fork: the host has another receipt " + std::to_string(again ? r.number : r.number - 1) + " than the one answered here";
     if (r.number != last.number + 1) return "the host omits receipt " + std::to_string(last.number + 1);
-    TRY_ASSIGN(registry::ReceiptRecord record, record_of(talk, *receipt));
+    TRY_ASSIGN(registry::ReceiptRecord record, record_of(talk, *receipt, records));
     last.number = r.number;
     last.hash = lend::hash_of(r);
     records.push_back(std::move(record));

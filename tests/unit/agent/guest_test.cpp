@@ -94,6 +94,33 @@ TEST_F(GuestTest, BeginsNothingWhileItsOwnerHasPaused) {
   for (const char* operation : {"poll", "log", "get", "stop"}) EXPECT_THAT(guest_.check(operation, "{}"), IsOk()) << operation;
 }
 
+TEST_F(GuestTest, StartsNothingWhileTheMachinesStateKeepsJobsAwayAndSaysNoDetailOfIt) {
+  const std::int64_t now = os::system_clock().wall().ms;
+  const auto close = [&](std::int64_t until_ms, wire::ClosedBy by) {
+    ASSERT_THAT(os::write_file_durably(folder_ / wire::k_closed_file, wire::encode(wire::Closed{{until_ms}, {now}, by, "input at pts/3"})), IsOk());
+  };
+  for (const auto& [by, words] : {std::pair{wire::ClosedBy::owner, "the owner of this machine uses it"}, std::pair{wire::ClosedBy::battery, "battery"},
+                                  std::pair{wire::ClosedBy::heat, "hotter"}}) {
+    close(now + 60'000, by);
+    const Result<void> told = guest_.check("start", start_of(EngineKind::podman));
+    ASSERT_THAT(told, FailsWith(Code::refused));
+    EXPECT_NE(told.error().message.find(words), std::string::npos) << told.error().message;
+    EXPECT_EQ(told.error().message.find("pts/3"), std::string::npos);
+    EXPECT_THAT(guest_.check("prepare", "{}"), FailsWith(Code::refused));
+    EXPECT_THAT(guest_.check("poll", "{}"), IsOk());
+  }
+  close(now - 1, wire::ClosedBy::owner);
+  EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk()) << "whoever wrote it has died";
+}
+
+TEST_F(GuestTest, GetsPodmanOnlyWhereWhatItSendsIsHeld) {
+  terms_.egress = wire::Egress::open;
+  terms_.up_bits = 20'000'000;
+  write(terms_);
+  EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk());
+  EXPECT_THAT(guest_.check("start", start_of(EngineKind::docker)), FailsWith(Code::refused));
+}
+
 TEST_F(GuestTest, MayStartContainersOnly) {
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk());
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::process)), FailsWith(Code::refused));

@@ -193,6 +193,24 @@ TEST_F(ReceiptExchange, AHostThatAsksForMoreThanWasSeenIsAnsweredWithBothFigures
   EXPECT_THAT(host_.answers[0], HasSubstr("more GPU time"));
 }
 
+TEST_F(ReceiptExchange, AnAttemptIsPaidOnce) {
+  ASSERT_THAT(exchange(k_rates), IsOk());
+  const Epoch epoch = run({"job1"}, 13'000);
+  for (int twice = 0; twice < 2; ++twice) host_.used({"job1"}, epoch, key_, 10'000);
+  ASSERT_THAT(exchange(), IsOk());
+  host_.used({"job1"}, epoch, key_, 10'000);
+  ASSERT_THAT(exchange(), IsOk());
+  const auto kept = *store_->receipts();
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_TRUE(kept[0].agreed);
+  for (const std::size_t at : {1, 2}) {
+    EXPECT_FALSE(kept[at].agreed);
+    EXPECT_EQ(kept[at].counted_micro, 0);
+    EXPECT_THAT(host_.answers[at], HasSubstr("billed already, by receipt 1"));
+  }
+  EXPECT_EQ(store_->disputed({"job1"})->size(), 2U);
+}
+
 TEST_F(ReceiptExchange, AChainThatWasCutOrForkedThereIsNoticed) {
   ASSERT_THAT(exchange(k_rates), IsOk());
   used(4);

@@ -157,6 +157,21 @@ TEST_F(ReceiptTest, TheResearcherAgreesWithinWhatItSawItself) {
   without.gpus = 0;
   EXPECT_FALSE(judge(receipt, without).agreed);
   EXPECT_EQ(judge(receipt, std::nullopt).amount, 0);
+  SeenAttempt twice = seen;
+  twice.billed = 1;
+  EXPECT_FALSE(judge(receipt, twice).agreed);
+  EXPECT_EQ(judge(receipt, twice).amount, 0);
+  EXPECT_NE(judge(receipt, twice).why.find("billed already, by receipt 1"), std::string::npos);
+}
+
+TEST_F(ReceiptTest, TrafficThatNoLinkCarriesIsNotPaid) {
+  Receipt receipt = next({});
+  receipt.rates = {0, 0, 50'000, 0};
+  receipt.use = {0, 1, k_metered_bytes_max, 0};
+  receipt.amount = charge(receipt.rates, receipt.use);
+  const Answer answer = judge(receipt, SeenAttempt{60'000, 1, 500, {receipt.rates}});
+  EXPECT_FALSE(answer.agreed);
+  EXPECT_EQ(answer.amount, 81 * 50'000 + 12'500) << "65 seconds at 10 Gbit/s";
 }
 
 TEST(RatesTest, WholeNumbersOnly) {

@@ -171,6 +171,17 @@ TEST(Place, CountsTenthsOfCpusSoThatTheLastOneFits) {
   }
 }
 
+TEST(Place, GivesNothingToAStrangerWhoseRegionIsImpossible) {
+  const auto lie = [](HostFacts& h) { h.region_doubt = "declared DE, but 0.3 ms from a landmark in US"; };
+  const HostFacts market = AHost("bob").in("DE").at(1).set(lie).set([](HostFacts& h) { h.host_class = "market"; });
+  const HostFacts lent = AHost("eve").in("DE").at(1).set(lie).set([](HostFacts& h) { h.labels["lent"] = "true"; });
+  for (const HostFacts& host : {market, lent}) {
+    const Decision decision = place({}, {host}, {});
+    EXPECT_FALSE(decision.could_ever_fit) << host.name.value;
+    EXPECT_EQ(decision.rejections[0].code, "region");
+  }
+}
+
 TEST(Place, DoesNotBelieveARegionThatIsImpossible) {
   const HostFacts honest = AHost("ada").in("DE").at(2);
   const HostFacts lying = AHost("bob").in("DE").at(1).set(
