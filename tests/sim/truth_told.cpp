@@ -130,7 +130,12 @@ void Truth::check_idle(Laptop& laptop, const control::TrackedJob& job) {
       free = free || (!avoided && could_take(laptop, host, job.spec()));
     }
   const auto& book = laptop.controller()->book().all();
-  if (!free || std::ranges::any_of(book, [](const auto& entry) { return !entry.second->state().moving().empty(); }))
+  // What is free may be kept for another whose turn comes first.
+  const auto waiting_jobs = std::ranges::count_if(book, [](const auto& entry) {
+    const control::TrackedJob& one = *entry.second;
+    return one.in<job::Waiting>() != nullptr;
+  });
+  if (!free || waiting_jobs > 1 || std::ranges::any_of(book, [](const auto& entry) { return !entry.second->state().moving().empty(); }))
     return void(free_since_.erase(id));
   ++rules_met["L8"];
   if (world_.now - free_since_.try_emplace(id, world_.now).first->second > k_idle)
