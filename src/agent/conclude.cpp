@@ -22,6 +22,20 @@ constexpr Duration k_harm_shows = std::chrono::minutes{2};  // after a driver's 
 constexpr int k_first_wait_ms = 2, k_last_wait_ms = 1000;
 constexpr std::uint64_t k_full_bytes = 16u << 20;  // free space below which a failure is the disk's
 constexpr int k_write_tries = 600;                 // one a second: a full disk may be emptied meanwhile
+constexpr int k_secret_tries = 5;                  // one a second; `clean` tries once more
+
+// Returns why some are left; empty: none are.
+std::string remove_secrets_of(const AttemptDir& attempt) {
+  const auto secrets = attempt.secrets();
+  if (!secrets) return "";
+  for (int tries = 1;; ++tries) {
+    const auto removed = os::remove_tree(*secrets);
+    if (removed) return "";
+    os::log(os::LogLevel::error, "the job's secrets stay for now: " + removed.error().one_line());
+    if (tries == k_secret_tries) return removed.error().one_line();
+    ::poll(nullptr, 0, 1000);
+  }
+}
 
 }  // namespace
 
@@ -132,7 +146,8 @@ void AttemptRunner::conclude() {
   release_lease();
   remove_links(attempt_);
   final_checkpoint();
-  if (const auto secrets = attempt_.secrets()) (void)os::remove_tree(*secrets);
+  if (const std::string why = remove_secrets_of(attempt_); !why.empty())
+    status_.detail += (status_.detail.empty() ? "" : "; ") + ("its secrets are still on this host (" + why + "), until its files there are removed");
   status_.phase = wire::AttemptPhase::ended;
   status_.doing.clear();
   status_.ended_ms_ago = 0;

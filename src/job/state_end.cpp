@@ -83,8 +83,8 @@ End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
 std::string never_works(const End& end) {
   if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
   if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
-  if (end.said.advice == Advice::stop) return "another attempt would end the same way";
-  return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
+  if (end.said.advice == Advice::stop) return "another attempt would end in the same way";
+  return end.kind == EndKind::exited && end.detail.starts_with(k_setup_failed) ? "setup would fail again" : "";
 }
 
 std::string in_words(const End& end) {

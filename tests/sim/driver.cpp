@@ -66,7 +66,7 @@ Options shrink(Options options, const std::string& rule) {
           &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails,
           &Options::kill_launch, &Options::late_start, &Options::cancel_start, &Options::sleep_launch,
           &Options::lie_start, &Options::point_faults, &Options::server_crashes, &Options::server_hangs, &Options::gateway_fails,
-          &Options::rich_faults}) {
+          &Options::rich_faults, &Options::half_saved}) {
       if (options.*chance == 0) continue;
       Options fewer = options;
       fewer.*chance = 0;
@@ -104,7 +104,8 @@ struct Pace {
 };
 
 struct Plan {
-  std::vector<std::uint64_t> old_seeds;
+  std::vector<std::pair<std::uint64_t, Drawing>> old_seeds;
+  Drawing drawing = Drawing::second;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
   bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false, bags = false, services = false;
@@ -115,13 +116,14 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
       "events (--quiet: in one line). Status 1 then. --pairs: of each two effects that follow each other the second\n"
       "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n"
-      "--bags, --services: only the seeds that have bags of tasks, or services.\n",
+      "--bags, --services: only the seeds that have bags of tasks, or services. --drawing 1: seeds mean what they did\n"
+      "before most worlds were short and crowded; a line of FILE says so of those that follow it.\n",
       stderr);
   return 2;
 }
@@ -144,12 +146,15 @@ std::optional<Plan> parse(int argc, char** argv) {
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
     else if (word == "--count") plan.count = std::stoull(argv[++i]);
     else if (word == "--seconds") plan.seconds = std::stod(argv[++i]);
+    else if (word == "--drawing") plan.drawing = static_cast<Drawing>(std::stoi(argv[++i]));
     else if (word == "--registry")
       plan.registry = argv[++i] == std::string_view("sqlite") ? RegistryKind::sqlite : RegistryKind::memory;
     else if (word == "--seeds") {
       std::ifstream in(argv[++i]);
+      Drawing drawing = Drawing::second;
       for (std::string line; std::getline(in, line);)
-        if (!line.empty() && line[0] != '#') plan.old_seeds.push_back(std::stoull(line));
+        if (line.starts_with("drawing ")) drawing = static_cast<Drawing>(std::stoi(line.substr(8)));
+        else if (!line.empty() && line[0] != '#') plan.old_seeds.emplace_back(std::stoull(line), drawing);
     } else return std::nullopt;
   }
   return plan;
@@ -186,8 +191,8 @@ int drive(int argc, char** argv) {
   std::array<Pace, 2> paces;  // by registry
   Points::Counts points{};
   std::map<std::string_view, std::uint64_t> judged;
-  const auto run = [&](std::uint64_t seed) {
-    Options options = draw(seed);
+  const auto run = [&](std::uint64_t seed, Drawing drawing) {
+    Options options = draw(seed, drawing);
     if (plan->bags && options.bags == 0) return true;
     if (plan->services && options.services == 0) return true;
     if (plan->registry) options.registry = *plan->registry;
@@ -230,15 +235,15 @@ int drive(int argc, char** argv) {
     if (plan->reach) print_reach(points, judged);
     return sound ? 0 : 1;
   }
-  for (const std::uint64_t seed : plan->old_seeds)
-    if (!run(seed)) return report(), 1;
+  for (const auto& [seed, drawing] : plan->old_seeds)
+    if (!run(seed, drawing)) return report(), 1;
   // Nobody has seen those of this second before.
   const std::uint64_t first = plan->fresh ? static_cast<std::uint64_t>(clock.wall().ms / 1000) * 100'000 : plan->first;
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
   const BootTime fresh_began = clock.boot();
   for (std::uint64_t seed = first; plan->count == 0 || seed < first + plan->count; ++seed) {
     if (plan->count == 0 && seconds(clock.boot() - fresh_began) > plan->seconds) break;
-    if (!run(seed)) return report(), 1;
+    if (!run(seed, plan->drawing)) return report(), 1;
   }
   report();
   return broken == 0 ? 0 : 1;

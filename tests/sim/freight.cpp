@@ -81,6 +81,28 @@ Result<control::MergedParts> SimFreight::merge(const std::vector<std::vector<con
     });
   };
   control::MergedParts out;
+  // What was left at the end: of each member what there is.
+  if (members.front().front().as_left) {
+    Content whole;
+    whole.parts = static_cast<int>(members.size());
+    whole.as_left = true;
+    std::optional<Nanos> step;
+    for (const auto& parts : members) {
+      const Content* content = parts.front().nothing ? nullptr : world_.truth->content(parts.front().root);
+      out.numbers.push_back(parts.front().number);
+      if (content == nullptr) continue;
+      whole.job = content->job, whole.epoch = content->epoch, whole.host = content->host;
+      whole.torn = whole.torn || content->torn;
+      step = std::min(step.value_or(content->step), content->step);
+    }
+    whole.step = step.value_or(0);
+    out.root = world_.truth->make_content(whole);
+    world_.truth->stored(laptop_, out.root);
+    out.bytes = 1000 * members.size();
+    out.files = members.size();
+    if (fate == Fate::lost) return make_error(Code::io, "the disk fails at the end");
+    return out;
+  }
   for (auto newest = members.front().rbegin(); newest != members.front().rend(); ++newest) {
     const Content* content = world_.truth->content(newest->root);
     const auto has = [&](const auto& parts) { return at(parts, content->step) != parts.end(); };

@@ -6,6 +6,7 @@
 
 #include "agent/core.hpp"
 #include "supervision.hpp"
+#include "user.hpp"
 #include "view.hpp"
 
 namespace gridctl::sim {
@@ -70,6 +71,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
     auto reply = core.start(*request);
     if (!reply) check_refusal(laptop, request->spec, reply.error().code);
     else world_.truth->accepts(index_, laptop, *request);
+    if (reply && !reply->already) check_leased(laptop, *request);
     TRY_ASSIGN(auto good, std::move(reply));
     return control::Answer{good};
   }
@@ -88,9 +90,11 @@ Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
   }
   const auto& request = std::get<wire::PollRequest>(ask);
   std::map<Key, std::int64_t> before;
-  for (const auto& [key, folder] : folders_) before[key] = folder.deadline;
+  std::map<Key, agent::HostLimits> limits;
+  for (const auto& [key, folder] : folders_) before[key] = folder.deadline, limits[key] = folder.limits;
   TRY_ASSIGN(auto reply, core.poll(request));
   check_leases(before, request.echo + request.lease);
+  check_allowances(laptop, request, limits);
   for (const wire::AttemptStatus& status : reply.attempts) {
     if (status.phase == wire::AttemptPhase::absent)
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
@@ -246,7 +250,9 @@ agent::Machine Host::machine() const {
 }
 
 Result<void> Host::take(const agent::Lease& lease) {
-  TRY_ASSIGN(const agent::Entry entry, agent::plan_take(ledger_, lease, {k_cpus, 64ull << 30}, machine(), clock()));
+  const Result<agent::Entry> planned = agent::plan_take(ledger_, lease, {k_cpus, 64ull << 30}, machine(), clock());
+  if (!planned) return check_busy(lease), planned.error();
+  const agent::Entry entry = *planned;
   check_unused(lease);
   if (entry.slot >= ledger_.size()) ledger_.resize(entry.slot + 1);
   ledger_[entry.slot] = lease;
@@ -268,6 +274,67 @@ void Host::check_unused(const agent::Lease& lease) const {
         throw Violation("S1", gpu + " of host" + std::to_string(index_) + " is leased to " + lease.job.value +
                                   " while " + std::get<1>(key) + " computes on it");
   }
+}
+
+// What an earlier boot has left holds nothing, whatever its processes were called.
+void Host::check_busy(const agent::Lease& lease) const {
+  ++world_.truth->rules_met["S9"];
+  for (const auto& slot : ledger_)
+    if (slot && slot->boot_id == boot_id() && !slot->same_attempt(lease)) return;
+  throw Violation("S9", "host" + std::to_string(index_) + " has no room for " + lease.job.value + ", and nobody has a lease there");
+}
+
+// An attempt that was accepted holds what it was given, also until its supervisor has begun.
+void Host::check_leased(int laptop, const wire::StartRequest& request) const {
+  if (index_ == world_.options.liar) return;
+  ++world_.truth->rules_met["S9"];
+  const agent::Lease wanted = lease_of(laptop, request);
+  for (const auto& slot : ledger_)
+    if (slot && slot->same_attempt(wanted) && slot->gpus == wanted.gpus) return;
+  throw Violation("S9", request.spec.job.value + " epoch " + std::to_string(request.spec.epoch.value) + " is accepted by host" +
+                            std::to_string(index_) + ", and holds nothing there");
+}
+
+// What is left to an attempt counts from the moment of which its controller knew.
+void Host::check_allowances(int laptop, const wire::PollRequest& request, const std::map<Key, agent::HostLimits>& before) const {
+  for (const auto& want : request.attempts) {
+    const Key key{laptop, want.job.value, want.epoch.value};
+    const auto now = folders_.find(key);
+    const auto old = before.find(key);
+    if (!want.allowance || now == folders_.end() || old == before.end() || now->second.limits == old->second) continue;
+    ++world_.truth->rules_met["V4"];
+    const auto differs = [&](const std::optional<BootTime>& at, const std::optional<Duration>& left) {
+      return at.has_value() != left.has_value() || (at && std::abs(at->ns - (request.echo + *left).ns) > k_ms);
+    };
+    const agent::HostLimits& limits = now->second.limits;
+    if (differs(limits.run_until, want.allowance->run) || differs(limits.time_until, want.allowance->time))
+      throw Violation("V4", want.job.value + " epoch " + std::to_string(want.epoch.value) + " on host" + std::to_string(index_) +
+                                " may run until another moment than it was told");
+  }
+}
+
+void Host::stand_by(int laptop, const wire::StandbyRequest& request) {
+  const std::pair key{laptop, request.job.value};
+  if (request.root) standbys_[key] = {*request.root, world_.now, world_.laptops[static_cast<std::size_t>(laptop)]->deaths()};
+  else standbys_.erase(key);
+}
+
+std::vector<Nanos> Host::told_steps(int laptop, const JobId& job, Epoch epoch) const {
+  std::vector<Nanos> steps;
+  const auto found = folders_.find({laptop, job.value, epoch.value});
+  if (found == folders_.end() || !found->second.status) return steps;
+  for (const wire::HostCheckpoint& told : found->second.status->checkpoints)
+    for (const Snapshot& one : found->second.snapshots)
+      if (one.checkpoint.number == told.number && !one.damaged && !told.as_left)
+        steps.push_back(world_.truth->content(one.checkpoint.root)->step);
+  return steps;
+}
+
+std::optional<Duration> Host::lease_left(int laptop, const JobId& job, Epoch epoch) const {
+  const auto found = folders_.find({laptop, job.value, epoch.value});
+  if (found == folders_.end() || found->second.launches.empty() || !found->second.launches.back().init_lives) return std::nullopt;
+  const BootTime now = world_.node(world_.host_node(index_)).boot(world_.now);
+  return BootTime{found->second.deadline} - now;
 }
 
 void Host::release(const Key& key) {

@@ -64,6 +64,7 @@ struct Folder {
   std::uint64_t next_snapshot = 1;
   std::optional<Nanos> saved;    // progress in the newest checkpoint of the program, whole
   Nanos snapshot_of = -1;        // progress of the newest snapshot
+  bool left_taken = false;       // also of what nobody was sure of
   std::uint64_t supervisor = 0;  // life of the process that holds the lock; 0 = none
   Nanos accepted_at = 0;
   std::string log;
@@ -112,6 +113,16 @@ class Host {
   bool disk_full = false;
 
   void check_empty() const;
+  struct Standby {
+    Digest root;
+    Nanos at = 0;
+    int daemons = 0;  // of its laptop that had died by then
+  };
+  void stand_by(int laptop, const wire::StandbyRequest& request);
+  [[nodiscard]] const std::map<std::pair<int, std::string>, Standby>& standbys() const { return standbys_; }
+  // Steps of a running attempt that it tells of, oldest first; how long its lease lasts, if it runs.
+  [[nodiscard]] std::vector<Nanos> told_steps(int laptop, const JobId& job, Epoch epoch) const;
+  [[nodiscard]] std::optional<Duration> lease_left(int laptop, const JobId& job, Epoch epoch) const;
   [[nodiscard]] std::vector<agent::Lease> leases_of(int laptop) const;  // that count
   [[nodiscard]] bool is_unused() const { return folders_.empty() && node_is_up(); }
   [[nodiscard]] Inventory inventory() const;
@@ -158,6 +169,9 @@ class Host {
   void check_stopped(int laptop, const JobId& job, Epoch epoch);
   void watch_stop(const Key& key, Nanos grace, std::uint64_t supervisor);
   void check_unused(const agent::Lease& lease) const;
+  void check_busy(const agent::Lease& lease) const;
+  void check_leased(int laptop, const wire::StartRequest& request) const;
+  void check_allowances(int laptop, const wire::PollRequest& request, const std::map<Key, agent::HostLimits>& before) const;
   void check_work_kept(const std::map<Key, Folder>& before, Duration how_long) const;
   void check_leases(const std::map<Key, std::int64_t>& before, BootTime given);
 
@@ -170,6 +184,7 @@ class Host {
   std::map<std::pair<int, std::string>, std::uint64_t> fences_;
   std::map<Key, Folder> folders_;
   std::set<Key> kept_work_;  // working directories that outlive their attempts
+  std::map<std::pair<int, std::string>, Standby> standbys_;
   std::set<Key> unreleased_;  // leases that could not be given back: they end with the agent's process
   std::map<Key, std::unique_ptr<Supervision>> supervisions_;
   std::vector<std::optional<agent::Lease>> ledger_;

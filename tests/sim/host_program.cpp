@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs on a simulated host beside the agent: the job's program, its first process, and the power.
 #include <algorithm>
+#include <csignal>
 
 #include "host.hpp"
 #include "supervision.hpp"
@@ -47,6 +48,13 @@ void Host::work(const Key& key, Payload* payload, Nanos from) {
   const Options& o = world_.options;
   const Nanos began = node().awake(world_.now);
   Nanos end = std::max<Nanos>(o.work - from, 1);
+  if (o.kills_itself > 0 && Random(o.seed * 43 + static_cast<std::uint64_t>(payload->job)).chance(o.kills_itself)) {
+    const std::size_t launch = folder(key)->launches.size() - 1;
+    world_.after(world_.rng.between(k_ms, std::max(o.save_every / 2, 2 * k_ms)), world_.host_node(index_), [this, key, payload, launch] {
+      agent::ExitRecord record{"run", -1, SIGKILL, 0, 0, false, false};
+      if (payload->alive) payload_over(key, launch, Why::killed, &record);
+    });
+  }
   const bool fails = world_.rng.chance(o.program_fails);
   if (fails) end = static_cast<Nanos>(world_.rng.below(static_cast<std::uint64_t>(end))) + 1;
   const std::size_t which = folder(key)->launches.size() - 1;
@@ -143,6 +151,10 @@ void Host::lose_power() {
   ++mine.life;
   alive_.clear();
   supervisions_.clear();
+  // Numbers of processes come again, and others have them.
+  constexpr std::uint64_t k_others = 60;
+  for (std::uint64_t pid = 1; pid <= k_others; ++pid) alive_.insert(pid);
+  next_pid_ = k_others + 1;
   Random& random = world_.rng;
   for (auto& [key, one] : folders_) {
     one.supervisor = 0;

@@ -31,10 +31,10 @@ Result<MemoryRecords::Row*> MemoryRecords::find(const JobId& id) {
   auto& saved = row.row.machine.saved.list;
   saved.clear();
   for (const Checkpoint& c : row.checkpoints) {
-    if (c.stray) continue;
+    if (c.stray || c.torn) continue;
     const auto maker = std::find_if(row.attempts.begin(), row.attempts.end(),
                                     [&](const AttemptRecord& one) { return one.number == c.attempt; });
-    saved.push_back({c.seq, c.attempt, maker == row.attempts.end() ? HostName{} : maker->provider, c.provisional});
+    saved.push_back({c.seq, c.attempt, maker == row.attempts.end() ? HostName{} : maker->provider, c.provisional, c.as_left});
   }
   return &row;
 }
@@ -210,6 +210,18 @@ Result<void> MemoryRecords::save_explanation(const JobId& id, const std::vector<
   return after_commit();
 }
 
+namespace {
+// As the real one.
+bool waits_behind(const job::State& state, const Checkpoint& c) {
+  if (!c.provisional || c.epoch != state.epoch) return false;
+  if (c.torn) return true;
+  const CheckpointSeq best = state.is_suspect(state.head) ? state.start() : state.head;
+  return std::ranges::any_of(state.saved.list, [&](const job::Saved& one) {
+    return one.seq == best && (c.as_left ? !one.as_left : !one.provisional);
+  });
+}
+}  // namespace
+
 CheckpointSeq MemoryRecords::next_seq(const Row& row) {
   const std::uint64_t newest = row.checkpoints.empty() ? 0 : row.checkpoints.back().seq.value;
   return {std::max(newest, row.row.machine.head.value) + 1};
@@ -224,12 +236,13 @@ Result<MemoryRecords::Commit> MemoryRecords::commit_checkpoint(Checkpoint c) {
         (known.host_number == c.host_number || (known.host_number > c.host_number && !known.stray)))
       return Commit{known, false, {machine, {}, {}, {}}};
   c.seq = next_seq(*row);
-  const bool became_head = c.epoch == machine.epoch && c.seq > machine.head;
-  c.stray = !became_head;
+  const bool waits = waits_behind(machine, c);
+  const bool became_head = !waits && c.epoch == machine.epoch && c.seq > machine.head;
+  c.stray = !became_head && !waits;
   TRY(before_commit());
   Commit out{c, became_head, {machine, {}, {}, {}}};
   if (became_head) {
-    out.step = job::step(machine, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, "", c.host_number}});
+    out.step = job::step(machine, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, "", c.host_number, c.as_left}});
     save(*row, out.step, c.created_at);
   }
   row->checkpoints.push_back(std::move(c));
@@ -276,9 +289,9 @@ Result<std::optional<registry::Results>> MemoryRecords::results(const JobId& id)
 
 Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const job::KeepPolicy& keep) {
   TRY_ASSIGN(const Row* row, find(id));
-  std::vector<Checkpoint> own;
+  std::vector<Checkpoint> own, left;
   for (const Checkpoint& c : row->checkpoints)
-    if (!c.stray && !row->row.machine.is_suspect(c.seq)) own.push_back(c);
+    if (!c.stray && !row->row.machine.is_suspect(c.seq)) (c.as_left ? left : own).push_back(c);
   std::vector<job::KeepCandidate> saved;
   for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
   const std::vector<bool> kept = job::kept(keep, saved);
@@ -291,6 +304,9 @@ Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const j
                         (attempt != nullptr && attempt->resumed_from == own[i].seq);
     if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
   }
+  for (std::size_t i = 0; i + 1 < left.size(); ++i)
+    if (!left[i].pinned && left[i].seq != state.head && !(attempt != nullptr && attempt->resumed_from == left[i].seq))
+      out.push_back(left[i]);
   return out;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "options_rich.hpp"
+
 namespace gridctl::sim {
 
 namespace {
@@ -15,16 +17,6 @@ constexpr std::array<const char*, k_fault_kinds + 6> k_names{
     "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel",
     "resume",           "drain",             "price",          "month_budget",    "gateway_kill",
     "service_apply"};
-
-// Most durations are short; some are beyond every timer.
-Nanos draw_duration(Random& random, const Options& options) {
-  switch (random.below(4)) {
-    case 0: return random.between(k_s / 10, 3 * k_s);
-    case 1: return random.between(k_s, options.lost_after);
-    case 2: return random.between(options.lost_after / 2, 2 * options.lost_after);
-    default: return random.between(k_min, std::max(2 * k_min, 2 * options.lease));
-  }
-}
 
 void draw_faults(Random& random, Options& options) {
   std::array<double, k_fault_kinds> weight{};
@@ -175,6 +167,7 @@ void draw_bag(const Options& o, Random& random, job::Spec& spec) {
 // versions, behind gateways that are killed.
 void draw_services(Random& random, Options& o) {
   if (o.bags > 0 || o.ganged > 0 || !random.chance(0.12)) return;
+  o.half_saved = 0;
   o.services = random.chance(0.5) ? 0.001 : random.unit();
   o.liar = -1;
   o.deadly = false;
@@ -360,7 +353,7 @@ std::string to_text(const Fault& fault) {
          std::to_string(fault.laptop) + ", job " + std::to_string(fault.job);
 }
 
-Options draw(std::uint64_t seed) {
+Options draw(std::uint64_t seed, Drawing drawing) {
   Random random(seed);
   Options o;
   o.seed = seed;
@@ -419,6 +412,8 @@ Options draw(std::uint64_t seed) {
   if (points.chance(0.4)) o.words = 1;
   if (points.chance(0.3)) o.rich_faults = 0.3 * points.unit();
   if (points.chance(0.3)) o.outputs = points.unit();
+  Random rich(seed * 0xD6E8FEB86659FD93u + 19);
+  if (drawing != Drawing::first && rich.chance(0.75)) condense(rich, o), enrich(rich, o);
   Random bags(seed * 0xA24BAED4963EE407u + 13);
   draw_bags(bags, o);
   Random services(seed * 0x9FB21C651E98DF25u + 17);

@@ -78,6 +78,7 @@ struct Options {
   double skew = 0;            // of host clocks, relative
   double start_problem = 0;   // an engine cannot start it
   double point_faults = 0;    // of the effects at fault points
+  double commit_faults = 1;   // so many times as often at what makes a result safe
   double rich_faults = 0;     // a fault just after a job has begun to start, to stop or to be collected
   double full_rate = 1;       // of a host's writes that fail while its disk is full: others find a last block
   double kill_launch = 0;     // a supervisor is killed while it launches
@@ -108,6 +109,8 @@ struct Options {
   double request_rate = 1;       // per second, for each of them
   Nanos request_takes = k_s;
   double program_fails = 0;  // a job's own code ends with an error once in a while
+  double kills_itself = 0;   // a job: its program always ends by a signal, wherever it runs
+  double half_saved = 0;     // what is killed has begun a save that nobody can be sure of, or has torn a file
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
   Nanos patience = 0;        // with the healed world; 0: as long as it should take
   std::uint64_t events_max = 3'000'000;  // most worlds have some thousands
@@ -121,8 +124,11 @@ struct Options {
   double port_trouble = 0;  // of a proof that members reach each other
   double words = 0, outputs = 0, replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };
-// All of it from the seed alone.
-[[nodiscard]] Options draw(std::uint64_t seed);
+// Seeds mean what they meant when they were written down: worlds of the first kind are those of before; most of the
+// second kind are short and crowded.
+enum class Drawing : std::uint8_t { first = 1, second = 2 };
+// All of it from the seed and that alone.
+[[nodiscard]] Options draw(std::uint64_t seed, Drawing drawing = Drawing::second);
 [[nodiscard]] job::Spec draw_spec(const Options& options, int index, Random& random);
 
 // Two sound hosts, no faults, no jobs: for tests that add what they are about.

@@ -29,7 +29,15 @@ bool is_possible(Point point, Fate fate) {
 }
 
 Points::Points(const Options& options)
-    : random_(options.seed * 0xA24BAED4963EE407u + 11), rate_(options.point_faults) {}
+    : random_(options.seed * 0xA24BAED4963EE407u + 11), rate_(options.point_faults), commit_faults_(options.commit_faults) {}
+
+namespace {
+// The last of the steps that keep something.
+bool is_commit(Point point) {
+  return point == Point::records_commit_checkpoint || point == Point::records_save_results || point == Point::records_take_result ||
+         point == Point::freight_merge || point == Point::freight_bring || point == Point::folders_remove_secrets;
+}
+}  // namespace
 
 Fate Points::pass(Nanos now, int node, const std::string& subject, Point point) {
   const auto [known, is_first] = last_.try_emplace({node, subject}, Last{point, now});
@@ -40,7 +48,8 @@ Fate Points::pass(Nanos now, int node, const std::string& subject, Point point) 
   if (!planned.empty() && planned.front().pair == pair) fate = planned.front().fate, planned.erase(planned.begin());
   if (rate_ > 0) {
     const bool is_rich = now - stirred_ < k_rich || (!is_first && now - before.at < k_s);
-    if (random_.chance(is_rich ? k_richer * rate_ : rate_)) fate = static_cast<Fate>(random_.between(1, 3));
+    const double rate = (is_rich ? k_richer * rate_ : rate_) * (is_commit(point) ? commit_faults_ : 1);
+    if (random_.chance(rate)) fate = static_cast<Fate>(random_.between(1, 3));
     if (!is_possible(point, fate)) fate = Fate::well;
   }
   ++counts[static_cast<std::size_t>(point)][static_cast<std::size_t>(fate)];

@@ -57,7 +57,7 @@ class Points {
     Nanos at;
   };
   Random random_;
-  double rate_;
+  double rate_, commit_faults_;
   bool tracks_ = false;
   Nanos stirred_ = -k_min;
   std::map<std::pair<int, std::string>, Last> last_;  // by node and subject

@@ -74,7 +74,11 @@ Result<Served> answer(Host& host, int laptop, const std::string& payload, LastPo
   if (operation == "start") return served(as_request(wire::parse_start(payload)));
   if (operation == "stop") return served(as_request(wire::parse_stop(payload)));
   if (operation == "clean") return served(as_request(wire::parse_clean(payload)));
-  if (operation == "standby") return Served{"{}", {}};  // a help only: nothing that is judged depends on it
+  if (operation == "standby") {
+    TRY_ASSIGN(const wire::StandbyRequest request, wire::parse_standby(payload));
+    host.stand_by(laptop, request);
+    return Served{"{}", {}};
+  }
   if (operation == wire::k_bag_operation) {
     TRY_ASSIGN(const wire::BagRequest request, wire::parse_bag(payload));
     return Served{wire::encode(host.answer_bag(laptop, request)), {}};

@@ -319,21 +319,44 @@ void Supervision::snapshot() {
   Folder& mine = folder();
   if (!mine.saved || *mine.saved <= mine.snapshot_of || host_.disk_full) return;
   if (pass(Point::attempt_snapshot) == Fate::fails) return;
-  Snapshot taken;
-  taken.taken_at = host_.clock();
-  taken.checkpoint.number = mine.next_snapshot++;
-  taken.checkpoint.root = host_.world_.truth->make_content(
-      {host_.world_.truth->index(status_.job), *mine.saved, status_.epoch, host_.index_});
-  taken.checkpoint.bytes = 1000;
-  taken.checkpoint.files = 1;
-  taken.checkpoint.how = "format";
-  kill_point();
-  mine.snapshots.push_back(taken);
-  mine.snapshot_of = *mine.saved;
+  wire::HostCheckpoint whole;
+  whole.how = "format";
+  const Nanos step = *mine.saved;
+  take(std::move(whole), {host_.world_.truth->index(status_.job), step, status_.epoch, host_.index_});
+  mine.snapshot_of = step;
   while (mine.snapshots.size() > 2 &&
          mine.snapshots.front().checkpoint.number < static_cast<std::uint64_t>(mine.kept.value_or(0)))
     mine.snapshots.erase(mine.snapshots.begin());
   publish();
+}
+
+void Supervision::take(wire::HostCheckpoint checkpoint, Content content) {
+  Folder& mine = folder();
+  Snapshot taken{std::move(checkpoint), host_.clock()};
+  taken.checkpoint.number = mine.next_snapshot++;
+  taken.checkpoint.root = host_.world_.truth->make_content(content);
+  taken.checkpoint.bytes = 1000;
+  taken.checkpoint.files = 1;
+  kill_point();
+  mine.snapshots.push_back(taken);
+}
+
+// A program that was killed may have begun a save: what lies there is more than is surely whole.
+void Supervision::take_left() {
+  Folder& mine = folder();
+  World& world = host_.world_;
+  const Payload* payload = mine.launches.back().payload;
+  const bool was_killed = payload != nullptr && !payload->alive && payload->why != Why::finished;
+  if (!was_killed || host_.disk_full || std::exchange(mine.left_taken, true) || !world.rng.chance(world.options.half_saved)) return;
+  if (mine.start->spec.bag || !mine.start->spec.checkpoints) return;
+  wire::HostCheckpoint left;
+  left.how = "left";
+  left.provisional = left.as_left = true;
+  left.torn = world.rng.chance(0.4);
+  Content content{world.truth->index(status_.job), mine.saved.value_or(0) + 1, status_.epoch, host_.index_};
+  content.as_left = true;
+  content.torn = left.torn;
+  take(std::move(left), content);
 }
 
 void Supervision::conclude() {
@@ -361,7 +384,7 @@ void Supervision::give_back() {
 void Supervision::keep_last() {
   host_.release(key_);
   kill_point();
-  if (status_.end != wire::EndReason::host_rebooted && !folder().launches.empty()) snapshot();
+  if (status_.end != wire::EndReason::host_rebooted && !folder().launches.empty()) snapshot(), take_left();
   status_.phase = wire::AttemptPhase::ended;
   status_.ended_ms_ago = 0;
   write_end(0);

@@ -42,6 +42,8 @@ class Supervision {
   void publish();
   void write_status();
   void snapshot();
+  void take_left();
+  void take(wire::HostCheckpoint checkpoint, Content content);
   void conclude();
   void give_back();
   void keep_last();

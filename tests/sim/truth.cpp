@@ -193,6 +193,7 @@ void Truth::runs(const Payload& payload, Duration grace) {
 }
 
 void Truth::healed() {
+  healed_at_ = world_.now;
   for (const auto& payload : payloads_)
     if (payload->alive) world_.say("alive at the healing: ", name(*payload));
 }
@@ -232,6 +233,7 @@ void Truth::final_check() {
     if (payload->alive && payload->host != world_.options.liar)
       throw Violation("L5", name(*payload) + " still runs when all jobs are over");
   for (const auto& host : world_.hosts) host->check_empty();
+  check_standbys();
   check_left();
 }
 

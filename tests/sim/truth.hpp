@@ -31,6 +31,7 @@ struct Content {
   Nanos made_at = 0;
   int parts = 1;  // members of a gang that it has the parts of
   bool is_output = false, final = false;  // of a working directory; of a program that has ended
+  bool as_left = false, torn = false;     // as its host tells it
 };
 
 enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };
@@ -102,6 +103,11 @@ class Truth {
   void may_go(const JobId& job, CheckpointSeq seq);                   // its removal is asked for
   [[nodiscard]] std::string secret_of(int job) const;
 
+  // What is told and what is, at every look; truth_told.cpp.
+  void check_row(const registry::Checkpoint& row) const;
+  void check_told(Laptop& laptop, const control::TrackedJob& job);
+  void check_standbys() const;
+
   // Gangs: all members or none; truth_gangs.cpp.
   void check_start(const JobId& job, Epoch epoch) const;
   void check_holds(Laptop& laptop);
@@ -139,9 +145,10 @@ class Truth {
     bool submitted = false, cancelled = false, done = false;
     job::State newest;
     std::map<std::uint64_t, std::uint64_t> attempts;  // epoch, number
-    std::vector<CheckpointSeq> kept;                  // no strays; as listed at
+    std::vector<CheckpointSeq> kept, left;            // no strays; as listed at
     Nanos kept_at = -1;
     Nanos resumed_at = -k_min;
+    Nanos done_at = -1;
   };
   [[nodiscard]] bool clock_is_set() const;  // by somebody, at some time
   [[nodiscard]] Nanos gang_began(const Payload& payload) const;  // its last member, or it alone
@@ -162,8 +169,16 @@ class Truth {
   void check_money();
   [[nodiscard]] bool is_kept(int laptop, const JobId& job, Epoch epoch, const std::function<bool(const Content&)>& fits) const;
   [[nodiscard]] bool is_lost_told(const JobId& job, Epoch epoch) const;
+  // truth_told.cpp
+  void check_believed(Laptop& laptop, const control::TrackedJob& job);
+  void check_fresh(Laptop& laptop, const control::TrackedJob& job);
+  void check_renewed(Laptop& laptop, const control::TrackedJob& job);
+  void check_idle(Laptop& laptop, const control::TrackedJob& job);
+  void check_choice(int laptop, const job::State& before, const job::State& after);
+  void check_move(int laptop, const job::State& before, const job::MoveRequested& move);
   // truth_wishes.cpp
-  void check_placed(int laptop, const job::State& after);
+  void check_placed(int laptop, const job::State& before, const job::State& after);
+  void check_used_up(int laptop, const job::State& after);
   void check_apart(const job::State& state);
   void check_silence(Laptop& laptop, const control::TrackedJob& job);
   void note_answers(Laptop& laptop);
@@ -202,6 +217,8 @@ class Truth {
   std::map<int, std::map<std::uint64_t, Kept>> kept_;           // job: sequence numbers
   std::set<std::tuple<int, std::uint64_t, Digest>> committed_;  // job, epoch; ever
   std::set<std::pair<int, std::uint64_t>> lost_told_;           // job, epoch
+  std::set<std::pair<int, std::uint64_t>> stray_lost_told_;     // the same, said of what a host that is back has
+  std::set<std::pair<int, std::uint64_t>> fetch_failed_;        // the same, of those that may be had at another try, too
   std::map<std::pair<int, std::uint64_t>, Nanos> given_up_at_;  // job, epoch
   std::map<std::tuple<std::string, std::uint64_t, int>, std::string> words_;  // job, attempt, rank
   std::map<int, Digest> results_;                               // job
@@ -211,6 +228,16 @@ class Truth {
   std::map<std::pair<int, int>, int> answers_for_;                          // laptop, host: looks in a row
   std::map<std::pair<int, int>, Nanos> answers_since_;                      // laptop, host
   std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_, unsure_at_;  // by job
+  struct Stale {  // a step that a running attempt's hosts tell of, and that is not here
+    Epoch epoch;
+    Nanos step = 0, since = 0;
+  };
+  std::map<std::string, std::pair<HostName, int>> barren_on_;       // by job: its last host, and how often in a row for nothing
+  std::map<std::string, Stale> stale_;                              // by job
+  std::map<std::string, int> differs_;                              // by job: looks in a row
+  std::map<std::string, Nanos> next_look_at_belief_, free_since_;   // by job
+  std::map<std::pair<std::string, int>, Nanos> unrenewed_since_;    // job, host
+  Nanos healed_at_ = -1;
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };
 

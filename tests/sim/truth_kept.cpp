@@ -27,6 +27,8 @@ bool tells_loss(std::string_view kind) {
   return kind == "collect_incomplete" || kind == "checkpoint_fetch_failed" || kind == "checkpoint_incomplete" ||
          kind == "host_lost";
 }
+// The same of a host that is back: that it was given up says nothing of what is fetched from it then.
+bool tells_loss_there(std::string_view kind) { return tells_loss(kind) && kind != "host_lost"; }
 }  // namespace
 
 // --- Checkpoints -----------------------------------------------------------------------------------------------------
@@ -82,7 +84,9 @@ bool Truth::is_kept(int laptop, const JobId& job, Epoch epoch, const std::functi
 bool Truth::is_lost_told(const JobId& job, Epoch epoch) const { return lost_told_.contains({index(job), epoch.value}); }
 
 void Truth::told(int, const JobId& job, const job::Record& record) {
+  if (record.kind == "checkpoint_fetch_failed") fetch_failed_.insert({index(job), record.epoch.value});
   if (record.kind == "host_lost") given_up_at_.try_emplace({index(job), record.epoch.value}, world_.now);
+  if (tells_loss_there(record.kind)) stray_lost_told_.insert({index(job), record.epoch.value});
   if (tells_loss(record.kind)) lost_told_.insert({index(job), record.epoch.value});
 }
 
@@ -94,7 +98,7 @@ void Truth::removes(int host, int laptop, const JobId& job, Epoch epoch) {
   if (payload == nullptr || payload->members > 1 || !newest || !shadow(job).newest.overtaken.empty()) return;
   ++rules_met["K2"];
   const Nanos step = content(*newest)->step;
-  if (is_kept(laptop, job, epoch, [&](const Content& one) { return one.step >= step; }) || is_lost_told(job, epoch)) return;
+  if (is_kept(laptop, job, epoch, [&](const Content& one) { return one.step >= step; }) || stray_lost_told_.contains({index(job), epoch.value})) return;
   throw Violation("K2", "the last checkpoint of " + of_attempt(job, epoch) + " is removed on host" + std::to_string(host) +
                             ", and kept nowhere");
 }
@@ -207,6 +211,12 @@ void Truth::check_spec(int host, int laptop, const wire::StartRequest& request) 
   wants(env("GRIDCTL_NUM_NODES") == std::to_string(attempt.members.size()), "number of hosts");
   wants(env("GRIDCTL_EPOCH") == std::to_string(spec.epoch.value), "epoch");
   wants(env("GRIDCTL_GPUS_PER_NODE") == std::to_string(member->gpu_uuids.size()), "number of GPUs");
+  if (row->spec.max_duration)
+    wants(request.allowance && request.allowance->run && *request.allowance->run <= *row->spec.max_duration, "running time");
+  if (row->spec.deadline && row->spec.deadline->hard) wants(request.allowance && request.allowance->time, "deadline");
+  if (const auto inputs = records->inputs(spec.job))
+    wants(std::ranges::count_if(*inputs, [](const registry::Input& one) { return one.role == job::k_tasks_role; }) <= 1,
+          "set of its tasks' files");
   for (const auto& [name, value] : request.secrets) wants(value == secret_of(index(spec.job)), "secret");
   wants(request.secrets.size() == row->spec.secrets.size(), "number of secrets");
   wants(spec.restore.has_value() == (attempt.resumed_from.value > 0), "beginning");

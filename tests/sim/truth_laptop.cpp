@@ -85,6 +85,7 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
     throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));
+  check_row(c);
   keep(laptop, c);
   if (!became_head) return;
   if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
@@ -104,7 +105,10 @@ void Truth::listed(const std::vector<registry::Checkpoint>& all) {
   known.kept.clear();
   known.kept_at = world_.now;
   for (const registry::Checkpoint& c : all)
-    if (!c.stray) known.kept.push_back(c.seq);
+    if (!c.stray && !c.as_left) known.kept.push_back(c.seq);
+  known.left.clear();
+  for (const registry::Checkpoint& c : all)
+    if (!c.stray && c.as_left) known.left.push_back(c.seq);
 }
 
 void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
@@ -123,7 +127,10 @@ void Truth::head_is(int laptop, const job::State& state, const Result<registry::
 void Truth::dropped(int laptop, const JobId& job, CheckpointSeq seq) {
   const Shadow& known = shadow(job);
   const auto newer = std::count_if(known.kept.begin(), known.kept.end(), [&](CheckpointSeq one) { return one > seq; });
-  if (known.kept_at == world_.now && newer < std::max(world_.options.keep, k_always_kept))
+  const bool is_left = std::ranges::find(known.left, seq) != known.left.end();
+  if (known.kept_at == world_.now && is_left && seq == known.left.back())
+    throw Violation("S7", "laptop" + std::to_string(laptop) + " removes what " + job.value + " has left last");
+  if (known.kept_at == world_.now && !is_left && newer < std::max(world_.options.keep, k_always_kept))
     throw Violation("S7", "laptop" + std::to_string(laptop) + " removes one of the newest checkpoints of " + job.value);
   if (seq == known.newest.head && !job::is_final(known.newest.visible()))
     throw Violation("S7", "laptop" + std::to_string(laptop) + " removes the head of " + job.value);
@@ -135,6 +142,7 @@ void Truth::starts_from(const JobId& job, CheckpointSeq seq, const Result<regist
   if (!row && row.error().code == Code::not_found)
     throw Violation("S7", "the checkpoint that " + job.value + " starts from is not there");
   if (row && row->stray) throw Violation("S2", job.value + " starts from a stray");
+  if (row && row->torn) throw Violation("S2", job.value + " starts from a torn checkpoint");
 }
 
 void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) {
@@ -187,7 +195,7 @@ void Truth::check_final(const job::State& before, const job::State& after) {
     throw Violation("S4", after.id.value + " changes after it was final");
   if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
   known.done = true;
-  finished_at_ = world_.now;
+  known.done_at = finished_at_ = world_.now;
   // It was final before, by a commit that was done and reported as failed: this is only the first that is heard of it.
   if (std::holds_alternative<job::Done>(before.phase)) return;
   const auto* collecting = std::get_if<job::Collecting>(&before.phase);
@@ -264,9 +272,10 @@ void Truth::stepped(int laptop, const job::State& before, const job::Event& what
   if (after.epoch.value > k_epochs) throw Violation("L1", after.id.value + " runs out of epochs by a host's word");
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   if (const auto* failed = as<job::LaunchFailed>(what)) check_never(laptop, before, *failed);
-  if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, after);
+  if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, before, after);
   if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected), check_words(laptop, before, *collected);
   if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
+  if (const auto* move = as<job::MoveRequested>(what)) check_move(laptop, before, *move);
   check_needless(laptop, before, what);
   check_final(before, after);
   check_last(laptop, before, after);

@@ -37,9 +37,30 @@ void Truth::wants_empty(int laptop, int host, bool drained) {
   else emptied_since_.emplace(std::pair{laptop, host}, world_.now);
 }
 
-void Truth::check_placed(int laptop, const job::State& after) {
+// By the registry's count of a while ago. A twin has the budget of its leader.
+void Truth::check_used_up(int laptop, const job::State& after) {
+  Laptop& there = *world_.laptops[static_cast<std::size_t>(laptop)];
+  const int leader = family(index(after.id));
+  const job::Spec& own = world_.jobs[static_cast<std::size_t>(index(after.id))].spec;
+  const std::optional<double>& budget = world_.jobs[static_cast<std::size_t>(leader)].spec.budget_total;
+  if (clock_is_set() || world_.now - std::max(there.clear_since(), shadow(after.id).resumed_at) < k_heed || there.records() == nullptr) return;
+  const WallTime before{there.wall().ms - k_heed / k_ms};
+  const Result<registry::Job> row = there.records()->job(after.id);
+  const Result<registry::Spent> spent = there.records()->spent(after.id, before);
+  const Result<registry::Spent> in_all = there.records()->spent(world_.jobs[static_cast<std::size_t>(leader)].id, before);
+  if (!row || !spent || !in_all) return;
+  ++rules_met["W3"];
+  if (own.max_duration && spent->ran > *own.max_duration) broken("W3", after.id, "is placed, though it has run as long as it may");
+  if (budget && in_all->usd > *budget) broken("W3", after.id, "is placed, though its budget is used up");
+  if (own.deadline && own.deadline->hard && before > job::moment_of(*own.deadline, row->submitted_at))
+    broken("W3", after.id, "is placed after its deadline");
+}
+
+void Truth::check_placed(int laptop, const job::State& before, const job::State& after) {
   const job::Attempt* attempt = after.attempt();
   if (attempt == nullptr) return;
+  check_used_up(laptop, after);
+  check_choice(laptop, before, after);
   const Laptop& there = *world_.laptops[static_cast<std::size_t>(laptop)];
   for (const job::Member& member : attempt->members) {
     const auto since = emptied_since_.find({laptop, host_index(member.host)});
@@ -128,6 +149,7 @@ void Truth::audit(Laptop& laptop) {
     }
     if (clear < k_heed || job->unsure) continue;
     check_limits(laptop, *job);
+    check_told(laptop, *job);
     check_emptied(laptop, *job);
     check_urgent(laptop, *job);
   }
@@ -189,7 +211,9 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
   if (!any || clock_is_set() || just_resumed || is_stopping(job.state())) return;
-  if (!has_answered_for_long(laptop, job.state())) return;
+  // One that waits uses nothing of its own, and is looked at like any other.
+  if (job.state().attempt() != nullptr && !has_answered_for_long(laptop, job.state())) return;
+  if (job.state().attempt() == nullptr && job.in<job::Waiting>() == nullptr) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
   if (!spent) return;

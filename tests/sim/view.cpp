@@ -200,6 +200,7 @@ Result<void> View::create(const wire::StartRequest& request) {
   if (request.allowance) folder.limits = agent::limits_at_start(*request.allowance, request.echo);
   folder.accepted_at = host_.world_.now;
   host_.folders_[key_of({request.spec.job, request.spec.epoch})] = std::move(folder);
+  host_.standbys_.erase({laptop_, request.spec.job.value});  // it begins from what lies ready
   return changed();
 }
 

@@ -193,6 +193,7 @@ void World::run() {
   // A healthy world must converge: checked in slices, so that a quick one ends early.
   const Nanos patience = options.patience > 0 ? options.patience : truth->patience();
   for (const Nanos end = now + patience; now < end && !truth->all_settled();) run_until(std::min(end, now + 10 * k_s));
+  if (options.standby > 0) run_until(now + 15 * k_s);  // what lies ready is removed a moment after the end
   truth->final_check();
   services->final_check();
 }

@@ -160,15 +160,20 @@ void Fleet::save_news() {
     if (host->health.unsaved) judged.push_back(host.get());
   }
   if (seen.empty() && judged.empty()) return;
+  std::vector<WallTime> saved_at;
+  for (const FleetHost* host : judged) saved_at.push_back(host->health.saved_at);
   const Result<void> saved = world_.records.together([&]() -> Result<void> {
-    for (FleetHost* host : seen) {
-      const WallTime at = *std::exchange(host->seen_unsaved, std::nullopt);
-      TRY(world_.records.set_liveness(host->provider.name, "answering", at));
-    }
+    for (const FleetHost* host : seen)
+      TRY(world_.records.set_liveness(host->provider.name, "answering", *host->seen_unsaved));
     for (FleetHost* host : judged) TRY(save_health_of(*host));
     return {};
   });
-  if (!saved) report(saved.error(), "while recording the answers of hosts");
+  if (!saved) {  // none of it: all is written with the next
+    for (std::size_t i = 0; i < judged.size(); ++i) judged[i]->health.saved_at = saved_at[i];
+    return report(saved.error(), "while noting what hosts say");
+  }
+  for (FleetHost* host : seen) host->seen_unsaved.reset();
+  for (FleetHost* host : judged) host->health.unsaved.reset();
 }
 
 void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {

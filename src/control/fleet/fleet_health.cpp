@@ -145,7 +145,7 @@ void Fleet::keep_health(FleetHost& host, const wire::HealthReport& told, sched::
 
 Result<void> Fleet::save_health_of(FleetHost& host) {
   HostHealth& health = host.health;
-  const wire::HealthReport told = *std::exchange(health.unsaved, std::nullopt);
+  const wire::HealthReport& told = *health.unsaved;
   const WallTime now = world_.clock.wall();
   TRY_ASSIGN(const auto row, world_.records.host_report(host.provider.name, "standing"));
   if (row && row->at > health.saved_at && row->at <= now)

@@ -283,10 +283,11 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   // The next attempt may start from these on that host; a finished job needs none.
   std::optional<Epoch> keep;
   if (head_root(job)) keep = job.state().visible() == job::JobState::succeeded ? Epoch{} : end.epoch;
+  const bool patient = work(job.id()).collect_tries[which]++ < k_collect_tries;
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, end.host.value},
-      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known, head = head_root(job), keep] {
-        return clean_up(with, end, known, head, keep);
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known, head = head_root(job), keep, patient] {
+        return clean_up(with, end, known, head, keep, patient);
       },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
         const JobId id = mine.id();
@@ -294,6 +295,8 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
           report(result.error(), "while cleaning up on " + end.host.value);
           return try_later(id, name, k_settle_retry);
         }
+        if (result->lacks_checkpoint)
+          book_.note(id, {"collect_incomplete", result->problem, end.epoch, end.host});
         if (result->checkpoints.empty()) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
         if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
           book_.note(id, {"checkpoint_incomplete",

@@ -29,7 +29,9 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
   }
   if (part->saved_at) work(job.id()).first_saved.try_emplace(which.first, *part->saved_at);
   std::deque<KeptPart>& kept = work(job.id()).parts[which];
-  kept.push_back({*std::move(part), pulled});
+  // A fetch that began earlier may end later: the newest stays the last.
+  const auto after = std::ranges::find_if(kept, [&](const KeptPart& one) { return one.part.number > part->number; });
+  kept.insert(after, {*std::move(part), pulled});
   while (kept.size() > k_parts_kept) kept.pop_front();
 }
 

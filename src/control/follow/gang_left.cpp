@@ -85,8 +85,9 @@ void Attempts::commit_left(TrackedJob& job, std::function<void(TrackedJob&, bool
   members.front().front().as_left = true;
   all.from.as_left = all.from.provisional = true;
   all.from.how = "left";
+  // The last two members may be gathered at the same time: each waits for its own.
   in_background(
-      job.id(), "left/" + std::to_string(attempt->epoch.value), {os::Lane::Kind::urgent, {}},
+      job.id(), "left/" + std::to_string(attempt->epoch.value) + "/" + std::to_string(++merges_), {os::Lane::Kind::urgent, {}},
       [world = world_, members = std::move(members)] { return world.freight.merge(members); },
       [this, epoch = attempt->epoch, number = attempt->number, all, then = std::move(then)](
           TrackedJob& its, const Result<MergedParts>& merged) mutable {

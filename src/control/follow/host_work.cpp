@@ -222,6 +222,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
       return pulled.error();
     } else {
       out.problem = "the last checkpoint could not be fetched: " + pulled.error().one_line();
+      out.lacks_checkpoint = true;
     }
   }
   Result<GatheredResults> gathered =
@@ -243,7 +244,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
 }
 
 Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,
-                          const std::optional<Digest>& head, std::optional<Epoch> keep) {
+                          const std::optional<Digest>& head, std::optional<Epoch> keep, bool patient) {
   const BootTime patience = work.world.clock.boot() + k_stop_patience;
   Gathered out;
   ResultsWanted nothing;  // a stale attempt's files stay on its host for a while
@@ -255,7 +256,7 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
     if (const auto* failed = std::get_if<Error>(&next)) return *failed;
     if (std::holds_alternative<CleanUpTalk::CleanedUp>(next)) return out;
     if (std::holds_alternative<CleanUpTalk::Fetch>(next)) {
-      TRY_ASSIGN(out, collect(work, known, head, false, nothing));
+      TRY_ASSIGN(out, collect(work, known, head, patient, nothing));
       if (!out.checkpoints.empty()) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<CleanUpTalk::Pause>(next)) {

@@ -59,6 +59,7 @@ struct LaunchOrder {
 struct Gathered {
   bool results_left = false;        // on the host: they could not be fetched
   std::vector<Pulled> checkpoints;  // in the order in which they are to be committed
+  bool lacks_checkpoint = false;  // one that the host has could not be had
   std::string problem;  // empty: everything was fetched
   std::optional<GatheredResults> results{};
 };
@@ -68,6 +69,6 @@ struct Gathered {
 // checkpoint beyond number `known` and removes nothing: call it again after the commit. `keep`: the host keeps the
 // newest snapshots of that epoch for the job's next attempts; with epoch 0, it keeps none.
 [[nodiscard]] Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,
-                                        const std::optional<Digest>& head, std::optional<Epoch> keep = {});
+                                        const std::optional<Digest>& head, std::optional<Epoch> keep = {}, bool patient = false);
 
 }  // namespace gridctl::control

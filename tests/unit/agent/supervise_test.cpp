@@ -28,7 +28,7 @@ class Supervise : public ::testing::Test {
     ::unsetenv("GRIDCTL_AGENT_HOME");
     ::unsetenv("GRIDCTL_LEASE_DIR");
   }
-  void accept(const std::string& run) {
+  void accept(const std::string& run, std::map<std::string, std::string> secrets = {}) {
     ASSERT_TRUE(os::make_directories(attempt_.path.parent_path()));
     NewAttempt content;
     content.op = {"op"};
@@ -37,6 +37,7 @@ class Supervise : public ::testing::Test {
     content.spec.job = {"job"};
     content.spec.epoch = Epoch{1};
     content.spec.run = run;
+    content.secrets = std::move(secrets);
     ASSERT_TRUE(create_attempt(attempt_, content));
   }
   [[nodiscard]] std::optional<wire::AttemptPhase> phase() const {
@@ -116,6 +117,53 @@ TEST_F(Supervise, GivesTheLeaseBackWhenNoProcessIsLeft) {
   EXPECT_EQ(ended->code, 0) << (ended->code == 3 ? "others may have its GPUs while it lives" : log());
   EXPECT_EQ(phase(), wire::AttemptPhase::ended) << log();
   EXPECT_FALSE(ledger.find({"controller"}, {"job"}, Epoch{1}).value());
+}
+
+// Ends an attempt that has secrets, on a disk that refuses to remove them so many times.
+struct SecretsAtTheEnd : Supervise {
+  std::optional<wire::AttemptStatus> end_with_refusals(int refusals) {
+    if (!attempt_.secrets()) return std::nullopt;
+    accept("true", {{"TOKEN", "canary"}});
+    path = *attempt_.secrets();
+    const os::Path run = attempt_.run(1);
+    EXPECT_TRUE(os::exists(path / "TOKEN"));
+    ExitRecord well;
+    well.phase = "run", well.code = 0;
+    EXPECT_TRUE(os::make_directories(run) && os::write_file_atomically(run / "once", "") &&
+                os::write_file_atomically(run / "exit", to_text(well)));
+    const pid_t supervisor = ::fork();
+    if (supervisor == 0) {
+      int refused = 0;
+      const testing::DiskWatcher fails(path, [&](const testing::DiskCall& call) {
+        return call.kind == testing::DiskCall::Kind::remove && refused++ < refusals ? EIO : 0;
+      });
+      ::_exit(run_supervisor(attempt_.path, clock_));
+    }
+    if (!comes_to(wire::AttemptPhase::ended)) ::kill(supervisor, SIGKILL);
+    (void)os::wait(supervisor);
+    const auto status = read_status(attempt_, clock_);
+    return status ? *status : std::nullopt;
+  }
+  ~SecretsAtTheEnd() override { (void)os::remove_tree(path); }
+  os::Path path;
+};
+
+TEST_F(SecretsAtTheEnd, AreRemovedAtAnotherTry) {
+  const auto status = end_with_refusals(1);
+  if (path.empty()) GTEST_SKIP() << "no folder for secrets here";
+  ASSERT_TRUE(status) << log();
+  EXPECT_FALSE(os::exists(path)) << log();
+  EXPECT_EQ(status->detail, "");
+}
+
+TEST_F(SecretsAtTheEnd, ThatStayAreTold) {
+  const auto status = end_with_refusals(1'000'000);
+  if (path.empty()) GTEST_SKIP() << "no folder for secrets here";
+  ASSERT_TRUE(status) << log();
+  EXPECT_TRUE(os::exists(path));
+  EXPECT_EQ(status->end, wire::EndReason::exited);
+  EXPECT_NE(status->detail.find("its secrets are still on this host"), std::string::npos) << status->detail;
+  EXPECT_NE(status->detail.find(path.native()), std::string::npos) << status->detail;
 }
 
 }  // namespace

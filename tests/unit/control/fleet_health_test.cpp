@@ -231,6 +231,30 @@ TEST_F(FleetHealth, WithNothingNewIsWrittenEachTenMinutes) {
   EXPECT_EQ(then, clock.wall());
 }
 
+// One transaction for what all hosts have told: none of it is written when it fails.
+TEST_F(FleetHealth, WhatCouldNotBeWrittenIsWrittenWithTheNext) {
+  begin();
+  tell();
+  fleet().save_news();
+  const WallTime first = *saved();
+  const std::optional<WallTime> seen = row("ada").last_seen_at;
+  ASSERT_TRUE(seen);
+  db::Database database = *db::Database::open(dir.path() / "state.db");
+  ASSERT_THAT(database.execute("CREATE TRIGGER fails BEFORE INSERT ON host_reports BEGIN SELECT RAISE(ABORT, 'the disk fails'); END"), IsOk());
+  for (int i = 0; i < 11; ++i) {
+    report.taken_at = report.gpus_at = report.taken_at + 1min;
+    tick(1min);
+    tell();
+  }
+  fleet().save_news();
+  ASSERT_EQ(saved(), first);
+  const std::optional<WallTime> before = row("ada").last_seen_at;
+  ASSERT_THAT(database.execute("DROP TRIGGER fails"), IsOk());
+  fleet().save_news();
+  EXPECT_EQ(saved(), clock.wall());
+  EXPECT_GT(row("ada").last_seen_at->ms, before->ms) << "nobody had told of it again";
+}
+
 TEST_F(FleetHealth, JudgedBySomebodyElseIsAdopted) {
   begin();
   tell();

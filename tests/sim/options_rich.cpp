@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options_rich.hpp"
+
+#include <algorithm>
+
+namespace gridctl::sim {
+
+Nanos draw_duration(Random& random, const Options& options) {
+  switch (random.below(4)) {
+    case 0: return random.between(k_s / 10, 3 * k_s);
+    case 1: return random.between(k_s, options.lost_after);
+    case 2: return random.between(options.lost_after / 2, 2 * options.lost_after);
+    default: return random.between(k_min, std::max(2 * k_min, 2 * options.lease));
+  }
+}
+
+// The same in a quarter of the time: what a world spends most events on is waiting.
+void condense(Random& random, Options& o) {
+  const Nanos until = random.between(2 * k_min, 7 * k_min);
+  const double by = static_cast<double>(until) / static_cast<double>(o.faults_until);
+  o.faults_until = until;
+  for (Fault& fault : o.faults) {
+    fault.at = static_cast<Nanos>(static_cast<double>(fault.at) * by);
+    fault.duration = std::min(fault.duration, until - fault.at) / 2 * 2 + fault.duration % 2;  // even ones cancel at once
+  }
+  o.lost_after = o.wait_mode ? o.lost_after : random.between(10, 30) * k_s;
+  if (!o.wait_mode) o.lease = random.between(60, 240) * k_s;
+  o.long_delay_max = 2 * std::max(o.lease, o.lost_after);
+  o.tick = random.between(500, 1000) * k_ms;
+  o.work = random.between(30, 240) * k_s;
+  o.save_every = std::max<Nanos>(o.work / random.between(2, 12), 2 * k_s);
+  o.start_time = random.between(100, 4000) * k_ms;
+  o.transfer_time = random.between(50, 3000) * k_ms;
+}
+
+// What many jobs have, and faults where much is under way.
+void enrich(Random& random, Options& o) {
+  const auto often = [&](double& what, double share, double most = 1) {
+    if (what == 0 && random.chance(share)) what = most * random.unit();
+  };
+  if (random.chance(0.5)) o.words = 1;
+  often(o.point_faults, 0.5, 0.006);
+  o.commit_faults = 6;
+  often(o.rich_faults, 0.5, 0.4);
+  if (random.chance(0.2)) o.transfer_time = random.between(3, 10) * k_s;
+  if (random.chance(0.25)) {  // more jobs than room
+    o.gpus_for_all = true;
+    o.gpus_per_host = 1;
+    o.jobs = std::max(o.jobs, o.hosts + static_cast<int>(random.between(0, 2)));
+  }
+  often(o.half_saved, 0.5);
+  often(o.program_fails, 0.2, 0.4);
+  often(o.start_problem, 0.2, 0.3);
+  often(o.kills_itself, 0.1, 0.5);
+  often(o.outputs, 0.3);
+  if (o.prices.empty() && random.chance(0.4))
+    for (int i = 0; i < o.hosts; ++i) o.prices.push_back(random.chance(0.2) ? 0 : 20 * random.unit());
+  if (o.ganged == 0) often(o.replicated, 0.25);
+  often(o.limited, 0.35);
+  often(o.due, 0.25);
+  often(o.standby, 0.3);
+  often(o.secret, 0.3);
+  often(o.urgent, 0.2);
+  const auto strike = [&](FaultKind kind, double share, std::int64_t most) {
+    if (!random.chance(share)) return;
+    for (std::int64_t left = random.between(1, most); left > 0; --left) {
+      Fault fault;
+      fault.kind = kind;
+      fault.at = random.between(0, o.faults_until);
+      fault.duration = std::min(draw_duration(random, o), o.faults_until - fault.at);
+      fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
+      fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(o.laptops)));
+      fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(o.jobs)));
+      o.faults.push_back(fault);
+    }
+  };
+  strike(FaultKind::host_power, 0.4, 3);
+  strike(FaultKind::cut_both, 0.4, 3);
+  strike(FaultKind::laptop_kill, 0.3, 3);
+  strike(FaultKind::payload_kill, 0.3, 4);
+  strike(FaultKind::drain, 0.2, 2);
+  strike(FaultKind::registry_error, 0.2, 2);
+}
+
+}  // namespace gridctl::sim
