@@ -19,7 +19,7 @@ add_executable(gridctl
   job_submit.cpp job_watch.cpp service_apply.cpp service_gateway.cpp service_now.cpp service_show.cpp service_stop.cpp tolerance_view.cpp key_files.cpp key_show.cpp known_keys.cpp lend_join.cpp lend_owner.cpp lend_receipts.cpp lend_words.cpp log_lines.cpp log_printer.cpp log_reader.cpp manual.cpp manual_agents.cpp measure_first.cpp named_files.cpp manual_query.cpp manual_training.cpp manuals.cpp
   outcome.cpp plan_estimate.cpp plan_islands.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
   provider_drain.cpp provider_pause.cpp pausing.cpp provider_facts.cpp provider_invite.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp
-  provider_rescan.cpp provider_rm.cpp provider_set.cpp provider_show.cpp receipt_words.cpp receipts.cpp running_member.cpp session.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp
+  provider_rescan.cpp provider_rm.cpp provider_set.cpp provider_show.cpp provider_way.cpp receipt_words.cpp receipts.cpp running_member.cpp session.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp
   store_ls.cpp store_remotes.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp top.cpp training_outcome.cpp training_plan.cpp version.cpp when.cpp word_doubts.cpp
   bag_append.cpp bag_files.cpp bag_log.cpp bag_options.cpp bag_output.cpp bag_pace.cpp bag_reader.cpp bag_view.cpp)
 # The files of cmd/templates/ become a table in the program.

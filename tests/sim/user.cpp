@@ -291,6 +291,14 @@ void Laptop::user_ends(int host, std::optional<WallTime> until) {
   (void)change_provider(host, [&](registry::Provider& provider) { provider.until = until; });
 }
 
+void Laptop::user_reaches(int host, const std::vector<std::string>& addresses) {
+  (void)change_provider(host, [&](registry::Provider& provider) {
+    std::vector<registry::Way> ways;
+    for (const std::string& address : addresses) ways.emplace_back().address = address;
+    provider.set_ways(std::move(ways));
+  });
+}
+
 void Laptop::user_budgets(const std::string& owner, double usd_month) {
   if (!can_command()) return;
   world_.truth->has_monthly_budgets = true;

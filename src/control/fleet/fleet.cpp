@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/fleet/host_facts.hpp"
+#include "control/reach/ways.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -30,6 +31,12 @@ std::string liveness_name(job::Liveness liveness) {
 bool is_less(const std::vector<wire::HeldShare>& now, const std::vector<wire::HeldShare>& before) {
   return std::any_of(before.begin(), before.end(), [&](const wire::HeldShare& share) {
     return std::find(now.begin(), now.end(), share) == now.end();
+  });
+}
+
+bool has_same_ways(const registry::Provider& a, const registry::Provider& b) {
+  return std::ranges::equal(a.ways(), b.ways(), [](const registry::Way& x, const registry::Way& y) {
+    return x.address == y.address && x.identities == y.identities && x.jump == y.jump;
   });
 }
 
@@ -77,6 +84,7 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
     FleetHost* host = get(name);
     if (host == nullptr) return;
     host->let_us_in = true;
+    note_way(*host);
     tell([&](FleetListener& one) { one.connected(*host, hello); });
   };
   listener.failed = [this, name](const Error& error) {
@@ -104,8 +112,7 @@ bool Fleet::refresh() {
   for (registry::Provider& provider : *all) {
     present.insert(provider.name.value);
     HostPtr& host = hosts_[provider.name.value];
-    const bool same = host != nullptr && host->provider.address == provider.address &&
-                      host->provider.identities == provider.identities && host->provider.jump == provider.jump;
+    const bool same = host != nullptr && has_same_ways(host->provider, provider);
     if (host == nullptr) host = std::make_unique<FleetHost>();
     if (host->provider.until != provider.until) capacity_freed();
     host->provider = std::move(provider);
@@ -181,6 +188,16 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   note_end(host, reply);
   reliability_.answered(host.provider, reply.boot_id, host.ends_at());
   tell([&](FleetListener& one) { one.polled(host, reply); });
+}
+
+// For `provider show`.
+void Fleet::note_way(FleetHost& host) {
+  const std::string way = host.monitor->way();
+  if (host.provider.more_ways.empty() || way.empty() || way == host.way) return;
+  host.way = way;
+  const Result<void> saved =
+      world_.records.save_host_report({host.provider.name, k_way_report, world_.clock.wall(), to_json(UsedWay{way})});
+  if (!saved) report(saved.error(), "while noting by which way a host is reached");
 }
 
 // Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.

@@ -61,6 +61,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void poll_now();  // without waiting for the next heartbeat
 
   [[nodiscard]] bool is_up() const { return link_ != nullptr; }
+  [[nodiscard]] std::string way() const { return link_ == nullptr ? std::string() : link_->way(); }
   [[nodiscard]] bool was_tried() const { return tried_; }
   [[nodiscard]] bool is_in_use() const { return connecting_; }
   [[nodiscard]] std::optional<BootTime> last_answer() const { return last_answer_; }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "control/fleet/leave_host.hpp"
 #include "os/entries.hpp"
 #include "ssh_hosts.hpp"
@@ -174,6 +176,72 @@ TEST_F(Registering, TellsTwinsByTheirKeyFirst) {
   bob.inventory = {};
   found = {};
   EXPECT_EQ(twin({bob}).first, Twin::Kind::none) << "nobody told";
+}
+
+// Two ways to one machine: the second name is another address of the same home.
+class TwoWays : public Registering {
+ protected:
+  TwoWays() {
+    ada = hosts.add_pinned("ada");
+    registry::Provider lan = hosts.add_pinned("lan");
+    std::filesystem::remove_all(hosts.home("lan"));
+    std::filesystem::create_directory_symlink(hosts.home("ada"), hosts.home("lan"));
+    ada.more_ways = {registry::Way(lan)};
+    const auto seen = examine(hosts.net, ada, hosts.soon(), clock);
+    EXPECT_THAT(seen, IsOk());
+    ada.inventory = seen->provider.inventory;
+  }
+  std::string way() {
+    const auto link = hosts.net.open(ada, hosts.soon());
+    return link ? link->way : link.error().message;
+  }
+  registry::Provider ada;
+};
+
+TEST_F(TwoWays, TheSecondIsTriedWhenTheFirstLeadsToNoAnswer) {
+  EXPECT_EQ(way(), "me@ada");
+  hosts.take_down("ada");
+  EXPECT_EQ(way(), "me@lan");
+  hosts.bring_up("ada");
+  EXPECT_EQ(way(), "me@lan") << "it has just helped";
+  hosts.take_down("lan");
+  EXPECT_EQ(way(), "me@ada");
+  hosts.take_down("ada");
+  const auto none = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(none, FailsWith(Code::host_unreachable));
+  EXPECT_THAT(none.error().one_line(), HasSubstr("by way of me@lan"));
+}
+
+TEST_F(TwoWays, AnAddressThatIsAnotherMachinesNowIsPassedOver) {
+  (void)hosts.new_key("ada");
+  EXPECT_EQ(way(), "me@lan") << "another machine shows another key: nothing was sent to it";
+  hosts.take_down("lan");
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  EXPECT_THAT(refused, FailsWith(Code::host_unreachable)) << "the last that answered was tried first";
+  EXPECT_THAT(refused.error().one_line(), HasSubstr("me@ada"));
+}
+
+TEST_F(TwoWays, AnotherMachineAtTheSecondIsRefused) {
+  ada.inventory.edit().machine_id = "another";
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(refused, FailsWith(Code::host_key_mismatch));
+  EXPECT_THAT(refused.error().message, HasSubstr("another machine answers at me@ada"));
+  registry::Way typed;
+  typed.address = "me@lan";
+  const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
+  ASSERT_THAT(added, FailsWith(Code::refused));
+  EXPECT_THAT(added.error().message, HasSubstr("that of ada is another"));
+}
+
+TEST_F(TwoWays, AWayIsAddedOnceItHasLedThere) {
+  registry::Way typed;
+  typed.address = "me@lan";
+  const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
+  ASSERT_THAT(added, IsOk());
+  EXPECT_EQ(added->user + " " + added->host, "me lan");
+  EXPECT_EQ(added->transport, "ssh");
+  hosts.take_down("lan");
+  EXPECT_THAT(try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock), FailsWith(Code::host_unreachable));
 }
 
 class Leaving : public Registering {
