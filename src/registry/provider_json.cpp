@@ -9,7 +9,7 @@ template <class R>
 void fields(R& r, Of<R, Provider>& m) {
   r("name", m.name)("engine", m.engine)("price", m.price_per_hour);
   r("region", m.region)("site", m.site)("class", m.host_class)("labels", m.labels);
-  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within).maybe("until_ms", m.until);
+  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within).maybe("until_ms", m.until).added("peer_key", m.peer_key);
   r("registered_ms", m.registered_at);
   std::string inventory;
   if constexpr (!R::reads) inventory = gridctl::to_json(m.inventory);

@@ -55,6 +55,7 @@ struct Provider : Way {
     all.erase(all.begin());
     more_ways = std::move(all);
   }
+  std::string peer_key{};  // of the host's identity, in hexadecimal, pinned when it was first met; empty: none yet
   // Statements of the user.
   std::string engine = "auto";  // auto, docker, podman, process
   double price_per_hour = 0;    // USD for the whole host

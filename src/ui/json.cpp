@@ -265,6 +265,7 @@ std::string provider_detail_json(const ProviderView& view) {
                                             {"mtbf_high_hours", reliable.mtbf_high_hours()},
                                             {"failures", reliable.failures}});
   value["standing"] = view.standing ? standing_value(*view.standing) : Json();
+  value["identity"] = text_or_null(provider.peer_key);
   value["ways"] = Json::array();
   for (const registry::Way& way : provider.ways())
     value["ways"].push_back(Json{{"kind", std::string(way.kind())},

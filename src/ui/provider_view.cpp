@@ -51,6 +51,7 @@ void add_owner(Facts& facts, const ProviderView& view, WallTime now) {
                                (way.address == view.way_in_use ? " (in use)" : ""));
   if (provider.more_ways.empty()) facts.add("jump", provider.jump);
   facts.add("transport", provider.transport);
+  facts.add("identity", provider.peer_key);
   facts.add("state", provider.drained ? "drained" : provider.liveness);
   facts.add("seen", age(provider.last_seen_at, now));
   if (provider.until)

@@ -91,5 +91,33 @@ class Adding(grid.Case):
         self.assertIn("is the only way to h1", only.err)
 
 
+class Identity(grid.Case):
+    def test_a_host_with_another_identity_is_refused_until_it_is_accepted(self):
+        job = laptop.submit(plain("replaced", envs={"STEPS": 300}))
+        job.wait_checkpoint(1)
+        left = job.host()
+        name = f"h{left}"
+        self.assertEqual(self.grid.enter(left, "stat -c %a /home/worker/.gridctl/identity").strip(), "600")
+        known = laptop.run("provider", "show", name, "--json").json["identity"]
+        self.assertEqual(len(known), 64)
+        self.grid.enter(left, "rm /home/worker/.gridctl/identity")
+        self.grid.signal(left, self.grid.pids(left, r"gridctl-agent connect"), 9)
+        job.wait_attempt(2)
+        self.assertNotEqual(job.host(), left)
+        self.assertTrue(self.grid.pids(left, r"plain\.sh"), "its attempt should have been left alone")
+        refused = laptop.run("provider", "check", name, check=False)
+        self.assertNotEqual(refused.code, 0)
+        self.assertIn(f"another host answers at worker@{self.grid.facts[left]['address']}", refused.err)
+        self.assertIn(f"that of {name} is {known}", refused.err)
+        words = refused.err.partition("if it was reinstalled: gridctl ")[2].splitlines()[0].split()
+        self.assertEqual(words[:4], ["provider", "check", name, "--accept-identity"])
+        laptop.run(*words)
+        self.assertEqual(laptop.run("provider", "show", name, "--json").json["identity"], words[4])
+        job.wait_success(deadline=120)
+        self.assert_steps_once(job, 300, attempts=2)
+        self.assert_continues(job, 10)
+        self.grid.wait_clean()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/reach/pace.hpp"
+#include "control/reach/peer.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -22,6 +23,7 @@ wire::AgentHello hello_of(const Host::Hello& told) {
   hello.boot_id = told.boot_id;
   hello.features = {std::string(wire::k_bags_feature)};
   hello.host_time = told.host_time;
+  hello.peer_key = told.peer_key;
   return hello;
 }
 
@@ -178,6 +180,7 @@ Result<SimNetwork::Greeted> SimNetwork::greet(const registry::Provider& provider
     if (fault == world_.ways.end()) {
       TRY_ASSIGN(const Host::Hello hello, ask<Host::Hello>(
                                               host, deadline, [this](Host& there) { return there.greet(laptop_); }, 0));
+      TRY(control::check_peer(provider, way, hello_of(hello)));
       return Greeted{hello, way.address};
     }
     if (fault->second == WayFault::another_machine)

@@ -38,6 +38,7 @@ Laptop::Laptop(World& world, int index)
     registry::Provider provider;
     provider.name = world.hosts[i]->name();
     provider.inventory = world.hosts[i]->inventory();
+    provider.peer_key = to_hex(world.hosts[i]->peer_key());
     sched::name_models(provider.inventory.edit());  // as `provider register` does
     if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
@@ -296,6 +297,12 @@ void Laptop::user_reaches(int host, const std::vector<std::string>& addresses) {
     std::vector<registry::Way> ways;
     for (const std::string& address : addresses) ways.emplace_back().address = address;
     provider.set_ways(std::move(ways));
+  });
+}
+
+void Laptop::user_accepts(int host) {
+  (void)change_provider(host, [&](registry::Provider& provider) {
+    provider.peer_key = to_hex(world_.hosts[static_cast<std::size_t>(host)]->peer_key());
   });
 }
 

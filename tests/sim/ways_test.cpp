@@ -61,5 +61,23 @@ TEST_F(Ways, TheJobMovesWhenNoAddressAnswers) {
   EXPECT_EQ(attempts(), 2u);
 }
 
+// A host that was reinstalled in the middle of a job is another one, until its user says that it is the same.
+TEST(Identity, AHostWithAnotherOneIsLeftAloneUntilItIsAccepted) {
+  Grid grid(quiet_options());
+  grid.add("long");
+  ASSERT_TRUE(grid.until([&] { return grid.runs("long") && grid.job("long").machine.head.value > 0; }));
+  const std::string left = grid.host("long");
+  const int number = SimNetwork::host_of({left});
+  Host& host = *grid.world.hosts[static_cast<std::size_t>(number)];
+  host.reinstall();
+  host.kill_agents();
+  ASSERT_TRUE(grid.until([&] { return grid.runs("long") && grid.host("long") != left; }));
+  EXPECT_FALSE(host.is_unused()) << "nobody has spoken to it since";
+  grid.laptop().user_accepts(number);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long") && host.is_unused(); }));
+  EXPECT_EQ(grid.job("long").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.laptop().records()->attempts({"long"})->size(), 2u);
+}
+
 }  // namespace
 }  // namespace gridctl::sim

@@ -85,6 +85,7 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
     if (host == nullptr) return;
     host->let_us_in = true;
     note_way(*host);
+    if (hello.peer_key) pin(*host, to_hex(*hello.peer_key));
     tell([&](FleetListener& one) { one.connected(*host, hello); });
   };
   listener.failed = [this, name](const Error& error) {
@@ -116,7 +117,10 @@ bool Fleet::refresh() {
     if (host == nullptr) host = std::make_unique<FleetHost>();
     if (host->provider.until != provider.until) capacity_freed();
     host->provider = std::move(provider);
-    if (same) continue;
+    if (same) {
+      host->monitor->expect(host->provider.peer_key, host->provider.inventory);
+      continue;
+    }
     host->monitor = std::make_shared<HostMonitor>(world_.run, world_.net, world_.clock, host->provider,
                                                   listener_for(host->provider.name.value));
   }
@@ -188,6 +192,23 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   note_end(host, reply);
   reliability_.answered(host.provider, reply.boot_id, host.ends_at());
   tell([&](FleetListener& one) { one.polled(host, reply); });
+}
+
+// Pins the identity of a host that was registered before agents had any. Its row is read anew: commands write there, too.
+void Fleet::pin(FleetHost& host, const std::string& key) {
+  if (!host.provider.peer_key.empty()) return;
+  const auto write = [&]() -> Result<void> {
+    TRY_ASSIGN(const std::vector<registry::Provider> all, world_.records.providers());
+    const auto row = std::ranges::find(all, host.provider.name, &registry::Provider::name);
+    if (row == all.end() || !row->peer_key.empty()) return {};
+    registry::Provider pinned = *row;
+    pinned.peer_key = key;
+    return world_.records.update_provider(pinned);
+  };
+  if (const Result<void> saved = world_.records.together(write); !saved)
+    return report(saved.error(), "while pinning the identity of " + host.provider.name.value);
+  host.provider.peer_key = key;
+  host.monitor->expect(key, host.provider.inventory);
 }
 
 // For `provider show`.

@@ -126,6 +126,7 @@ class Fleet {
   void note_capacity(FleetHost& host, const wire::PollReply& reply);
   void note_end(FleetHost& host, const wire::PollReply& reply);
   void note_way(FleetHost& host);
+  void pin(FleetHost& host, const std::string& key);
   void judge_silence(BootTime now);
   // fleet_health.cpp
   void sweep_health(BootTime now);

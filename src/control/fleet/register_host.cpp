@@ -52,6 +52,7 @@ Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> key
 Result<Examined> examine(AgentNetwork& net, registry::Provider provider, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(const transfer::BulkLink bulk, net.open(provider, deadline));
   if (bulk.way.empty() || bulk.way == provider.address) provider.transport = bulk.transport;
+  if (!bulk.peer_key.empty()) provider.peer_key = bulk.peer_key;
   TRY_ASSIGN(
       provider.inventory,
       probe_host(*bulk.link, deadline, clock).context("while taking the inventory of " + provider.name.value));
@@ -67,15 +68,21 @@ Result<Examined> examine(AgentNetwork& net, registry::Provider provider, BootTim
 Result<registry::Way> try_way(AgentNetwork& net, const registry::Provider& provider, const registry::Way& typed,
                               const TrustRequest& request, const Paths& paths, BootTime deadline, os::Clock& clock) {
   registry::Provider by = provider.by(typed);
-  by.transport.clear();
+  by.peer_key.clear();  // which host it is, is judged here: nothing of it can be accepted
+  by.inventory.edit().machine_id.clear();
   TRY_ASSIGN(Trusted trusted, trust_provider(std::move(by), request, paths, deadline, clock));
   TRY_ASSIGN(const Examined found, examine(net, std::move(trusted.provider), deadline, clock));
-  const std::string &known = provider.inventory->machine_id, &met = found.provider.inventory->machine_id;
-  if (!known.empty() && !met.empty() && known != met)
+  const auto refuse = [&](const std::string& what, const std::string& met, const std::string& known) {
     return make_error(Code::refused,
-                      "another machine answers at " + sanitize(typed.address) + ": its machine id is " + sanitize(met, 64) +
-                          ", that of " + provider.name.value + " is " + sanitize(known, 64),
+                      "another machine answers at " + sanitize(typed.address) + ": its " + what + " is " +
+                          (met.empty() ? "unknown" : sanitize(met, 64)) + ", that of " + provider.name.value + " is " +
+                          sanitize(known, 64),
                       "gridctl provider register NAME " + shell_quote(typed.address) + "   # as a host of its own");
+  };
+  const std::string &identity = provider.peer_key, &proved = found.provider.peer_key;
+  if (!identity.empty() && proved != identity) return refuse("identity", proved, identity);
+  const std::string &known = provider.inventory->machine_id, &met = found.provider.inventory->machine_id;
+  if (!known.empty() && !met.empty() && known != met) return refuse("machine id", met, known);
   return registry::Way(found.provider);
 }
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/reach/embedded_agent.hpp"
 #include "control/reach/login_agent.hpp"
+#include "control/reach/peer.hpp"
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "lend/keys.hpp"
@@ -103,16 +103,6 @@ Result<AgentSession> call_once(const registry::Provider& provider, const Paths& 
   return session;
 }
 
-// Every way must lead to the same machine. One that tells no id is believed, as its SSH host key is pinned.
-Result<void> check_machine(const registry::Provider& provider, const registry::Way& way, const wire::AgentHello& hello) {
-  const std::string& known = provider.inventory->machine_id;
-  if (provider.more_ways.empty() || known.empty() || hello.machine_id.empty() || known == hello.machine_id) return {};
-  return make_error(Code::host_key_mismatch,
-                    "another machine answers at " + way.address + ": its machine id is " + sanitize(hello.machine_id, 64) +
-                        ", that of " + provider.name.value + " is " + sanitize(known, 64),
-                    "gridctl provider way " + provider.name.value + " " + shell_quote(way.address) + " --rm");
-}
-
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
                           std::vector<std::string> features, BootTime deadline, os::Clock& clock, WayMemory& memory,
                           const UploadProgress& progress = {}) {
@@ -121,7 +111,7 @@ Result<AgentSession> call(const registry::Provider& provider, const Paths& paths
     how.login_wait = login_wait;
     Result<AgentSession> session = call_once(provider.by(way), paths, how, deadline, clock);
     if (!session) return session;
-    TRY(check_machine(provider, way, session->hello));
+    TRY(check_peer(provider, way, session->hello));
     session->way = way.address;
     return session;
   };
@@ -176,9 +166,10 @@ Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const P
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
   const auto& said = session.hello.features;
   const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();
+  const std::string peer_key = session.hello.peer_key ? to_hex(*session.hello.peer_key) : "";
   std::string way = session.way, transport(ssh::transport_name(session.channel->transport()));
   return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads,
-                            clock.boot() - began, std::move(transport), std::move(way)};
+                            clock.boot() - began, std::move(transport), std::move(way), peer_key};
 }
 
 }  // namespace gridctl::control

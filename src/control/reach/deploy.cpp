@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "control/reach/peer.hpp"
+#include "os/random.hpp"
 #include "ssh/connect.hpp"
 
 namespace gridctl::control {
@@ -269,6 +271,9 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
   wire::ControllerHello hello;
   hello.controller = call.controller;
   hello.features = call.features;
+  Digest nonce;
+  std::ranges::copy(os::random_bytes(nonce.bytes.size()), nonce.bytes.begin());
+  hello.nonce = nonce;
   TRY(link.send({wire::FrameKind::request, k_hello_stream, wire::encode(hello)}, deadline));
   TRY_ASSIGN(const wire::Frame answer, link.receive(deadline));
   if (answer.kind != wire::FrameKind::reply || answer.stream != k_hello_stream)
@@ -279,6 +284,7 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
     return make_error(Code::protocol_violation, "the agent on " + peer + " speaks version " +
                                                     std::to_string(agent.version) +
                                                     " of the protocol, which we do not");
+  TRY(proved_key(agent, nonce).context("while asking the agent on " + peer + " which host it is"));
   return std::move(link).release(std::move(agent));
 }
 

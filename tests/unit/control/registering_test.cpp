@@ -228,6 +228,7 @@ TEST_F(TwoWays, AnotherMachineAtTheSecondIsRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("another machine answers at me@ada"));
   registry::Way typed;
   typed.address = "me@lan";
+  typed.transport = "ssh";
   const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
   ASSERT_THAT(added, FailsWith(Code::refused));
   EXPECT_THAT(added.error().message, HasSubstr("that of ada is another"));
@@ -236,12 +237,47 @@ TEST_F(TwoWays, AnotherMachineAtTheSecondIsRefused) {
 TEST_F(TwoWays, AWayIsAddedOnceItHasLedThere) {
   registry::Way typed;
   typed.address = "me@lan";
+  typed.transport = "ssh";
   const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
   ASSERT_THAT(added, IsOk());
   EXPECT_EQ(added->user + " " + added->host, "me lan");
   EXPECT_EQ(added->transport, "ssh");
   hosts.take_down("lan");
   EXPECT_THAT(try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock), FailsWith(Code::host_unreachable));
+}
+
+class Identities : public Registering {
+ protected:
+  Identities() {
+    ada = hosts.add_pinned("ada");
+    const auto seen = examine(hosts.net, ada, hosts.soon(), clock);
+    EXPECT_THAT(seen, IsOk());
+    ada = seen->provider;
+  }
+  [[nodiscard]] os::Path file() const { return hosts.home("ada") / ".gridctl" / "identity"; }
+  registry::Provider ada;
+};
+
+TEST_F(Identities, ArePinnedWithTheHostAndProvedAtEachConnection) {
+  EXPECT_EQ(ada.peer_key.size(), 64u);
+  EXPECT_THAT(hosts.net.open(ada, hosts.soon()), IsOk());
+  ASSERT_TRUE(std::filesystem::remove(file()));
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(refused, FailsWith(Code::host_key_mismatch));
+  EXPECT_THAT(refused.error().message, HasSubstr("another host answers at me@ada"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("gridctl provider check ada --accept-identity "));
+  registry::Provider accepted = ada;
+  accepted.peer_key = refused.error().hint.substr(refused.error().hint.rfind(' ') + 1);
+  EXPECT_THAT(hosts.net.open(accepted, hosts.soon()), IsOk());
+}
+
+// Cloned machines have one identity and one machine id; they differ in their host keys, which are looked at first.
+TEST_F(Identities, OfAClonedImageMakeNoneOfItsMachinesAnother) {
+  const registry::Provider clone = hosts.add_pinned("clone");
+  std::filesystem::create_directories(hosts.home("clone") / ".gridctl");
+  std::filesystem::copy_file(file(), hosts.home("clone") / ".gridctl" / "identity");
+  EXPECT_EQ(examine(hosts.net, clone, hosts.soon(), clock)->provider.peer_key, ada.peer_key);
+  EXPECT_THAT(hosts.net.open(ada, hosts.soon()), IsOk());
 }
 
 class Leaving : public Registering {
