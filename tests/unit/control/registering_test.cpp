@@ -183,6 +183,8 @@ class TwoWays : public Registering {
  protected:
   TwoWays() {
     ada = hosts.add_pinned("ada");
+    (void)hosts.add("lan");
+    hosts.put_behind_proxy("lan");  // as ada: its key is scanned by ssh
     registry::Provider lan = hosts.add_pinned("lan");
     std::filesystem::remove_all(hosts.home("lan"));
     std::filesystem::create_directory_symlink(hosts.home("ada"), hosts.home("lan"));
