@@ -119,6 +119,7 @@ add_executable(gridctl
   provider_rm.cpp
   provider_set.cpp
   provider_show.cpp
+  provider_way.cpp
   receipt_words.cpp
   receipts.cpp
   running_member.cpp

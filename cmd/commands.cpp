@@ -21,7 +21,7 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_pause,
                                              &k_provider_unpause,
                                              &k_provider_price,
-                                             &k_provider_set,
+                                             &k_provider_set, &k_provider_way,
                                              &k_provider_rm,
                                              &k_provider_shell, &k_provider_invite, &k_provider_join,
                                              &k_lend_join, &k_lend_status, &k_lend_pause, &k_lend_resume,

@@ -7,7 +7,8 @@
 namespace gridctl::cmd {
 
 extern const Command k_init, k_provider_register, k_provider_ls, k_provider_show, k_provider_links, k_provider_landmark,
-    k_provider_check, k_provider_rescan, k_provider_bench, k_provider_drain, k_provider_undrain, k_provider_price, k_provider_set,
+    k_provider_check, k_provider_rescan, k_provider_bench, k_provider_drain, k_provider_undrain, k_provider_price,
+    k_provider_set, k_provider_way,
     k_provider_pause, k_provider_unpause, k_provider_rm, k_provider_shell,
     k_provider_invite, k_provider_join;
 extern const Command k_lend_join, k_lend_status, k_lend_pause, k_lend_resume, k_lend_limits, k_lend_log, k_lend_leave, k_lend_receipts, k_lend_earnings,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/network.hpp"
@@ -17,17 +18,31 @@ constexpr Example k_examples[] = {
     {"Check whether jobs can run there", "gridctl provider check ada"},
     {"After a repair, return the host to service", "gridctl provider check ada"},
     {"In a script", "gridctl provider check ada --json"},
-    {"Accept a new host key, confirmed by the host's owner", "gridctl provider check ada --host-key SHA256:l5Kx..."}};
+    {"Accept a new host key, confirmed by the host's owner", "gridctl provider check ada --host-key SHA256:l5Kx..."},
+    {"Accept a host that was reinstalled", "gridctl provider check ada --accept-identity 5f0e..."}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this host key instead of the old one"}};
+constexpr Option k_options[] = {
+    {"host-key", 0, "SHA256:...", "pin this host key instead of the old one"},
+    {"accept-identity", 0, "KEY", "pin this identity instead of the old one; none: whichever the host proves"}};
+
+// The machine id of a host that was reinstalled is another one, too.
+Result<void> accept_identity(const std::string& key, registry::Provider& provider) {
+  if (key != "none" && !parse_digest(key))
+    return make_error(Code::usage, "--accept-identity takes the identity that the refusal shows, or none: not '" + sanitize(key) + "'",
+                      "gridctl provider check " + provider.name.value);
+  provider.peer_key = key == "none" ? "" : key;
+  provider.inventory.edit().machine_id.clear();
+  return {};
+}
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   if (parsed.has("host-key"))
     TRY(control::pin_again(provider, parsed.value("host-key"), context.paths(), deadline, context.clock));
+  if (parsed.has("accept-identity")) TRY(accept_identity(parsed.value("accept-identity"), provider));
   TRY_ASSIGN(const control::Examined examined, control::examine(net, provider, deadline, context.clock));
   TRY(control::keep_examined(registry, examined.provider, context.now()));
   std::vector<probe::Finding> findings = examined.findings;
@@ -55,7 +70,9 @@ const Command k_provider_check{
     .examples = provider_check::k_examples,
     .description =
         "Connects, takes a new inventory and checks whether jobs can run. Lifts the quarantine of whatever is healthy "
-        "now. Only --host-key changes the pinned host key, and only to a key that the host presents.",
+        "now. Only --host-key changes the pinned host key, and only to a key that the host presents.\n\nEach host has an identity: a "
+        "key that its agent made at its first start and proves at each connection. A host that proves another identity, or none, is "
+        "refused and gets no jobs, until --accept-identity pins the new one. See gridctl-security(7).",
     .positionals = provider_check::k_positionals,
     .options = provider_check::k_options,
     .exit_codes = k_exits_host,

@@ -3,6 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
+#include "cmd/provider_way.hpp"
 #include "cmd/when.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -14,8 +15,10 @@ namespace {
 constexpr Example k_examples[] = {
     {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},
     {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="},
+    {"A host has moved", "gridctl provider set ada --address me@203.0.113.9"},
     {"Say that a host is there until the evening", "gridctl provider set ada --until 18:00"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
+constexpr int k_exits[] = {3, 5, 6, 7};
 constexpr Option k_options[] = {
     {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; '' for none said"},
     {"price", 0, "USD", "hourly price of the whole host"},
@@ -23,6 +26,8 @@ constexpr Option k_options[] = {
     {"site", 0, "NAME", "hosts at the same site are near each other"},
     {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "", Completion::choices, k_host_classes},
     {"label", 'l', "K=V", "label that jobs can match; K= removes it", "", Completion::nothing, "", true},
+    {"address", 0, "[USER@]HOST[:PORT]", "where the host is now; replaces its first address"},
+    {"host-key", 0, "SHA256:...", "with --address: expected fingerprint of the host key there"},
     {"until", 0, "TIME", "the host ends then: 18:00, +4h, an RFC 3339 time, or none"}};
 
 std::string labels_of(const registry::Provider& provider) {
@@ -43,6 +48,7 @@ std::vector<std::string> changes(const registry::Provider& before, const registr
   tell("site", sanitize(before.site), sanitize(after.site));
   tell("class", before.host_class, after.host_class);
   tell("labels", labels_of(before), labels_of(after));
+  tell("address", sanitize(before.address), sanitize(after.address));
   const auto end = [](const registry::Provider& one) { return one.until ? format_rfc3339(*one.until) : std::string(); };
   tell("until", end(before), end(after));
   return told;
@@ -56,6 +62,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Provider before, registry.provider(HostName{parsed.positionals[0]}));
   registry::Provider after = before;
   TRY(describe(parsed, after));
+  if (parsed.has("address") && parsed.value("address") != before.address) {
+    const std::string address = parsed.value("address");
+    TRY_ASSIGN(registry::Way typed, way_typed(parsed, before, address));
+    typed.jump = before.jump;
+    TRY_ASSIGN(static_cast<registry::Way&>(after),
+               new_way(context, registry, before, std::move(typed), parsed.value("host-key"),
+                       "gridctl provider set " + before.name.value + " --address " + shell_quote(address)));
+  }
   if (parsed.has("until")) {
     TRY_ASSIGN(after.until, moment_typed("until", parsed.value("until"), context.now()));
   }
@@ -79,12 +93,14 @@ const Command k_provider_set{
     .description =
         "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "
         "follows at once. Running jobs stay where they are and pay a new price from now on. What gridctl measured "
-        "itself cannot be set.\n\nA host with --until ends at a known time, as an allocation does. It gets no job that "
+        "itself cannot be set.\n\n--address logs in at the new address and pins the host key there; another machine is refused. "
+        "'gridctl provider way' adds another address.\n\nA host with --until ends at a known time, as an allocation does. It gets no job that "
         "needs longer. Jobs there save before the end and move on, or wait when no other host is suitable. That the host "
         "is gone then does not count as a failure. A lent host tells the end of its owner's hours itself.",
     .positionals = provider_set::k_positionals,
     .options = provider_set::k_options,
-    .exit_codes = k_exits_job,
+    .exit_codes = provider_set::k_exits,
+    .waits = true,
     .run = provider_set::run};
 
 }  // namespace gridctl::cmd

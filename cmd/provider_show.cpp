@@ -7,6 +7,7 @@
 #include "control/fleet/reliability.hpp"
 #include "control/fleet/rescan.hpp"
 #include "control/measure/bench.hpp"
+#include "control/reach/ways.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "ui/json.hpp"
 #include "ui/provider_view.hpp"
@@ -35,6 +36,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<registry::HostSpan> spans, registry.host_spans(view.provider.name));
   for (const Gpu& gpu : view.provider.inventory->gpus)
     view.gpus[gpu.uuid] = control::reliability_of_gpu(gpu.uuid, spans, context.now());
+  TRY_ASSIGN(const auto way, registry.host_report(view.provider.name, control::k_way_report));
+  if (const auto used = way ? control::parse_used_way(way->body) : std::nullopt; used) view.way_in_use = used->address;
   TRY_ASSIGN(const bool looked_at, control::was_looked_at(registry, view.provider.name));
   if (looked_at) {
     TRY_ASSIGN(view.standing, control::load_standing(registry, view.provider.name));

@@ -77,7 +77,7 @@ network_attach() {
   router ip addr add "$NET.$GATEWAY_PART/32" dev "w$1"
   hurry_arp router "w$1"
   router ip link set "w$1" up
-  router ip route add "$(address "$1")/32" dev "w$1"
+  router ip route replace "$(address "$1")/32" dev "w$1"
   if [ -f "$STATE/h$1/shape" ]; then
     limit_rate "$1" "$2" "$(cut -d' ' -f1 "$STATE/h$1/shape")"
   fi
@@ -102,6 +102,17 @@ network_readdress() {  # I PART: the host has the address NET.PART until it boot
   nsenter -t "$pid" -n ip addr add "$new" dev eth0
   nsenter -t "$pid" -n ip addr del "$old" dev eth0
   router ip route del "$old" dev "w$1"
+}
+
+network_take_address() {  # I PART
+  nsenter -t "$(remembered_pid "$STATE/h$1/pid")" -n ip addr add "$NET.$2/32" dev eth0
+  router ip route replace "$NET.$2/32" dev "w$1"
+}
+
+network_lose_address() {  # I PART
+  nsenter -t "$(remembered_pid "$STATE/h$1/pid")" -n ip addr del "$NET.$2/32" dev eth0
+  router ip route del "$NET.$2/32" dev "w$1"
+  router ip route add blackhole "$NET.$2/32"
 }
 
 network_heal() {

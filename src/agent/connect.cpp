@@ -20,6 +20,7 @@
 #include "agent/log_ring.hpp"
 #include "agent/metrics.hpp"
 #include "agent/network.hpp"
+#include "agent/prove.hpp"
 #include "agent/requests.hpp"
 #include "agent/results.hpp"
 #include "agent/self.hpp"
@@ -243,6 +244,7 @@ class Connection {
     answer.machine_id = os::machine_id();
     answer.boot_id = os::boot_id();
     answer.host_time = clock_.boot();
+    if (hello.nonce) prove_identity(home_, *hello.nonce, answer);
     TRY(reply(frame.stream, wire::encode(answer)));
     requests_.emplace(home_, hello.controller, clock_);
     own_.emplace(home_, hello.controller).sweep(clock_.wall());

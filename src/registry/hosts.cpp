@@ -8,7 +8,7 @@
 namespace gridctl::registry {
 
 Result<void> Registry::Impl::forget_host(const HostName& name) {
-  for (const char* table : {"host_events", "host_reports", "host_spans", "listings", "figures"})
+  for (const char* table : {"ways", "host_events", "host_reports", "host_spans", "listings", "figures"})
     TRY(db.prepare(std::string("DELETE FROM ") + table + " WHERE provider = ?").bind(name.value).run());
   return db.prepare("DELETE FROM links WHERE source = ?1 OR target = ?1").bind(name.value).run();
 }

@@ -50,7 +50,7 @@ struct Registry::Impl {
   db::Database db;
   // Hosts as read last: most have not changed when a daemon asks again, and to parse them takes longer than all the rest.
   struct KnownHost {
-    std::string facts, figures;
+    std::string facts, figures, ways;
     Provider parsed;
   };
   std::map<std::string, KnownHost> known_hosts;
@@ -66,6 +66,7 @@ struct Registry::Impl {
                                          const job::Record& record);
   // Within a transaction of the caller.
   [[nodiscard]] Result<void> save_listing(const Provider& provider);
+  [[nodiscard]] Result<void> save_ways(const Provider& provider);
   [[nodiscard]] Result<void> load_figures(Provider& provider);
   [[nodiscard]] Result<void> forget_host(const HostName& name);  // within a transaction of the caller
   // Without its twins. `list`: its attempts.
@@ -74,5 +75,8 @@ struct Registry::Impl {
   [[nodiscard]] Result<void> save_member(const JobId& id, AttemptNumber number, const job::Member& member);
   [[nodiscard]] Result<void> load_members(const JobId& id, std::vector<AttemptRecord>& attempts);
 };
+
+// "ADDRESS\x1fFACTS\x1e…", as k_hosts of registry.cpp asks for them.
+[[nodiscard]] Result<void> read_ways(std::string_view text, Provider& provider);
 
 }  // namespace gridctl::registry

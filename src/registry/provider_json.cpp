@@ -7,10 +7,9 @@ namespace gridctl::registry {
 
 template <class R>
 void fields(R& r, Of<R, Provider>& m) {
-  r("name", m.name)("address", m.address)("user", m.user)("host", m.host)("port", m.port)("identities", m.identities);
-  r("jump", m.jump)("alias", m.alias)("transport", m.transport)("engine", m.engine)("price", m.price_per_hour);
+  r("name", m.name)("engine", m.engine)("price", m.price_per_hour);
   r("region", m.region)("site", m.site)("class", m.host_class)("labels", m.labels);
-  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within).maybe("until_ms", m.until);
+  r.added("declared_gpus", m.declared_gpus).added("drain_within_ms", m.drain_within).maybe("until_ms", m.until).added("peer_key", m.peer_key);
   r("registered_ms", m.registered_at);
   std::string inventory;
   if constexpr (!R::reads) inventory = gridctl::to_json(m.inventory);
@@ -20,6 +19,18 @@ void fields(R& r, Of<R, Provider>& m) {
     if (!read) r.fail(read.error().message);
     m.inventory = *std::move(read);
   }
+}
+
+template <class R>
+void fields(R& r, Of<R, Way>& m) {
+  r("user", m.user)("host", m.host)("port", m.port)("identities", m.identities)("jump", m.jump)("alias", m.alias);
+  r("transport", m.transport);
+}
+
+std::string to_json(const Way& way) { return write_record(way); }
+
+Result<Way> parse_way(std::string_view text) {
+  return read_record<Way>(text, "the stored way to a host", k_own_rules, Code::state_unreadable);
 }
 
 std::string to_json(const Provider& provider) { return write_record(provider); }

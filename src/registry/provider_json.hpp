@@ -9,8 +9,11 @@
 
 namespace gridctl::registry {
 
-// The stored form of what does not change with each heartbeat.
+// The stored form of what does not change with each heartbeat; ways to it are rows of their own.
 [[nodiscard]] std::string to_json(const Provider& provider);
 [[nodiscard]] Result<Provider> parse_provider(std::string_view json);
+// All but the address, which has a column.
+[[nodiscard]] std::string to_json(const Way& way);
+[[nodiscard]] Result<Way> parse_way(std::string_view json);
 
 }  // namespace gridctl::registry

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -18,16 +20,42 @@
 
 namespace gridctl::registry {
 
-struct Provider {
-  HostName name;
-  std::string address;  // "user@host:port" as shown to people
-  // How to reach it.
+// A way to a host: by SSH, or by the relay that a lent host dials. A row of its own in the database.
+struct Way {
+  std::string address;  // "user@host:port" as shown to people; "lent:ID"
   std::string user, host;
   int port = 22;
   std::vector<std::string> identities;  // key files
   std::string jump;                     // -J value, or empty
   std::string alias;                    // the name given to ssh when it is one of the user's own config, or empty
   std::string transport;                // "libssh2" or "ssh": what worked at registration
+  bool operator==(const Way&) const = default;
+  [[nodiscard]] std::string_view kind() const { return address.starts_with("lent:") ? "relay" : "dial"; }
+};
+
+// A provider is the way that is tried first, and all else that is known of it.
+struct Provider : Way {
+  HostName name;
+  std::vector<Way> more_ways{};  // tried in this order when the first leads to no answer
+  [[nodiscard]] std::vector<Way> ways() const {
+    std::vector<Way> all{*this};
+    all.insert(all.end(), more_ways.begin(), more_ways.end());
+    return all;
+  }
+  // Returns the provider as if this way were the only one.
+  [[nodiscard]] Provider by(const Way& way) const {
+    Provider other = *this;
+    static_cast<Way&>(other) = way;
+    other.more_ways.clear();
+    return other;
+  }
+  // REQUIRES: there is one.
+  void set_ways(std::vector<Way> all) {
+    static_cast<Way&>(*this) = all.front();
+    all.erase(all.begin());
+    more_ways = std::move(all);
+  }
+  std::string peer_key{};  // of the host's identity, in hexadecimal, pinned when it was first met; empty: none yet
   // Statements of the user.
   std::string engine = "auto";  // auto, docker, podman, process
   double price_per_hour = 0;    // USD for the whole host

@@ -111,6 +111,7 @@ Result<void> Registry::add_provider(const Provider& p) {
   if (impl_->db.changes() == 0)
     return make_error(Code::exists, "a provider named '" + p.name.value + "' is registered already",
                       "gridctl provider rm " + p.name.value);
+  TRY(impl_->save_ways(p));
   TRY(impl_->save_listing(p));
   return transaction.commit();
 }
@@ -120,7 +121,10 @@ Result<void> Registry::update_provider(const Provider& p) {
   TRY(impl_->db.prepare("UPDATE providers SET facts = ?, drained = ? WHERE name = ?")
           .bind(to_json(p), p.drained, p.name.value)
           .run());
-  if (impl_->db.changes() > 0) TRY(impl_->save_listing(p));
+  if (impl_->db.changes() > 0) {
+    TRY(impl_->save_ways(p));
+    TRY(impl_->save_listing(p));
+  }
   return transaction.commit();
 }
 
@@ -139,11 +143,14 @@ Result<void> Registry::remove_provider(const HostName& name) {
 
 namespace {
 constexpr std::string_view k_hosts =
-    "SELECT p.name, p.facts, f.numbers, p.drained, p.liveness, p.last_seen_ms "
+    "SELECT p.name, p.facts, f.numbers, p.drained, p.liveness, p.last_seen_ms, "
+    "(SELECT group_concat(way, char(30)) FROM "
+    "(SELECT w.address || char(31) || w.facts AS way FROM ways w WHERE w.provider = p.name ORDER BY w.n)) "
     "FROM providers p LEFT JOIN figures f ON f.provider = p.name ";
 
-Result<Provider> parsed(std::string_view facts, std::string_view figures) {
+Result<Provider> parsed(std::string_view facts, std::string_view figures, std::string_view ways) {
   TRY_ASSIGN(Provider p, parse_provider(facts));
+  TRY(read_ways(ways, p));
   if (!figures.empty()) read_figures(figures, p.figures);
   return p;
 }
@@ -159,7 +166,7 @@ Result<Provider> Registry::provider(const HostName& name) {
   db::Statement query = impl_->db.prepare(std::string(k_hosts) + "WHERE p.name = ?");
   TRY_ASSIGN(const bool row, query.bind(name.value).next());
   if (row) {
-    TRY_ASSIGN(Provider found, parsed(query.view(1), query.view(2)));
+    TRY_ASSIGN(Provider found, parsed(query.view(1), query.view(2), query.view(6)));
     read_news(query, found);
     return found;
   }
@@ -182,14 +189,15 @@ Result<std::vector<Provider>> Registry::providers() {
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) break;
-    const std::string_view facts = query.view(1), figures = query.view(2);
+    const std::string_view facts = query.view(1), figures = query.view(2), ways = query.view(6);
     auto before = impl_->known_hosts.extract(query.text(0));
-    if (!before.empty() && before.mapped().facts == facts && before.mapped().figures == figures) {
+    if (!before.empty() && before.mapped().facts == facts && before.mapped().figures == figures &&
+        before.mapped().ways == ways) {
       all.push_back(before.mapped().parsed);
       known.insert(known.end(), std::move(before));
     } else {
-      TRY_ASSIGN(Provider p, parsed(facts, figures));
-      if (remembers) known.insert_or_assign(query.text(0), Impl::KnownHost{std::string(facts), std::string(figures), p});
+      TRY_ASSIGN(Provider p, parsed(facts, figures, ways));
+      if (remembers) known.insert_or_assign(query.text(0), Impl::KnownHost{std::string(facts), std::string(figures), std::string(ways), p});
       all.push_back(std::move(p));
     }
     read_news(query, all.back());

@@ -308,6 +308,27 @@ CREATE TABLE receipts(
   PRIMARY KEY(chain, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_by_attempt ON receipts(job, epoch);
+)sql",
+    // 16 -> 17: several ways to a host
+    R"sql(
+CREATE TABLE ways(
+  provider TEXT NOT NULL,
+  n INTEGER NOT NULL,             -- the order in which they are tried
+  kind TEXT NOT NULL,             -- 'dial': by SSH; 'relay': its owner lends it, and it is called at the relay it dials
+  address TEXT NOT NULL,          -- as shown to people
+  facts TEXT NOT NULL,            -- everything else of registry::Way, as JSON
+  PRIMARY KEY(provider, n)
+) STRICT, WITHOUT ROWID;
+INSERT INTO ways(provider, n, kind, address, facts)
+  SELECT name, 0, CASE WHEN json_extract(facts, '$.address') GLOB 'lent:*' THEN 'relay' ELSE 'dial' END,
+    coalesce(json_extract(facts, '$.address'), ''),
+    json_object('user', json_extract(facts, '$.user'), 'host', json_extract(facts, '$.host'),
+                'port', json_extract(facts, '$.port'), 'identities', json_extract(facts, '$.identities'),
+                'jump', json_extract(facts, '$.jump'), 'alias', json_extract(facts, '$.alias'),
+                'transport', json_extract(facts, '$.transport'))
+  FROM providers;
+UPDATE providers SET facts = json_remove(facts, '$.address', '$.user', '$.host', '$.port', '$.identities', '$.jump',
+                                         '$.alias', '$.transport');
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -28,6 +28,8 @@ struct BulkLink {
   bool uploads = false;  // it knows of uploads
   Duration took = {};    // to open it
   std::string transport = {};  // the way it came about, as a registration records it; empty: there is no such thing
+  std::string way = {};        // the address, likewise
+  std::string peer_key = {};   // of the host that answers, in hexadecimal; empty: it has proved none
 };
 // Opens another connection to the same host; called by several threads.
 using MoreLinks = std::function<Result<BulkLink>()>;

@@ -265,6 +265,13 @@ std::string provider_detail_json(const ProviderView& view) {
                                             {"mtbf_high_hours", reliable.mtbf_high_hours()},
                                             {"failures", reliable.failures}});
   value["standing"] = view.standing ? standing_value(*view.standing) : Json();
+  value["identity"] = text_or_null(provider.peer_key);
+  value["ways"] = Json::array();
+  for (const registry::Way& way : provider.ways())
+    value["ways"].push_back(Json{{"kind", std::string(way.kind())},
+                                 {"address", way.address},
+                                 {"jump", text_or_null(way.jump)},
+                                 {"in_use", provider.more_ways.empty() || way.address == view.way_in_use}});
   value["declared_gpus"] = text_or_null(provider.declared_gpus);
   value["contradictions"] = view.contradictions;
   value["inventory"] = Json::parse(to_json(provider.inventory));

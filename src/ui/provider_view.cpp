@@ -44,9 +44,14 @@ std::string rate(const std::optional<double>& bits) {
 void add_owner(Facts& facts, const ProviderView& view, WallTime now) {
   const registry::Provider& provider = view.provider;
   facts.add("name", provider.name.value);
-  facts.add("address", provider.address);
-  facts.add("jump", provider.jump);
+  if (provider.more_ways.empty()) facts.add("address", provider.address);
+  else
+    for (const registry::Way& way : provider.ways())
+      facts.add("address", way.address + (way.jump.empty() ? "" : ", by way of " + way.jump) +
+                               (way.address == view.way_in_use ? " (in use)" : ""));
+  if (provider.more_ways.empty()) facts.add("jump", provider.jump);
   facts.add("transport", provider.transport);
+  facts.add("identity", provider.peer_key);
   facts.add("state", provider.drained ? "drained" : provider.liveness);
   facts.add("seen", age(provider.last_seen_at, now));
   if (provider.until)

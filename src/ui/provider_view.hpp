@@ -24,6 +24,7 @@ struct ProviderView {
   std::vector<JobId> jobs;
   std::map<std::string, std::vector<std::string>> measured;  // by uuid: attributes of the GPU that a benchmark told
   std::map<std::string, sched::Reliability> gpus;            // of each GPU by its uuid
+  std::string way_in_use;                                    // the address; empty: nobody has told
   std::optional<sched::HostStanding> standing;               // nullopt: its health was never looked at
 };
 

@@ -46,6 +46,7 @@ struct ControllerHello {
   int version_min = k_version_min, version_max = k_version_max;
   std::vector<std::string> features;
   ControllerId controller;
+  std::optional<Digest> nonce{};  // made up for this connection: the agent signs it, wire/peer.hpp
 };
 struct AgentHello {
   int version = k_version_max;
@@ -53,6 +54,8 @@ struct AgentHello {
   std::string build;  // SHA-256 of the agent binary, hex
   std::string machine_id, boot_id;
   BootTime host_time;  // CLOCK_BOOTTIME of the host
+  std::optional<Digest> peer_key{};  // public, of the host's identity
+  std::string peer_proof{};          // its signature of the nonce, hex
 };
 
 // Names a tree the attempt needs, already pushed to the host's cache ("put" operations).

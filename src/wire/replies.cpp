@@ -8,6 +8,7 @@
 namespace gridctl::wire {
 
 namespace {
+constexpr std::size_t k_proof_digits = 128;  // of a signature
 constexpr std::int64_t k_ms_max = 1ll << 42;  // a century: sums of a few stay numbers, in nanoseconds too
 constexpr Names<EndReason, EndReason::limit> k_end_reasons{"none",         "exited",        "signalled",     "oom",
                                                            "stopped",      "lease_expired", "host_rebooted", "vanished",
@@ -18,6 +19,7 @@ template <class R>
 void fields(R& r, Of<R, AgentHello>& m) {
   r("version", m.version, 0, 1'000'000)("features", m.features, k_features_max)("build", m.build);
   r("machine_id", m.machine_id)("boot_id", m.boot_id)("host_time_ns", m.host_time);
+  r.maybe("peer_key", m.peer_key).unless("peer_proof", m.peer_proof, "", k_proof_digits);
 }
 
 template <class R>

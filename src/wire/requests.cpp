@@ -14,6 +14,7 @@ template <class R>
 void fields(R& r, Of<R, ControllerHello>& m) {
   r("version_min", m.version_min, 0, 1'000'000)("version_max", m.version_max, 0, 1'000'000);
   r("features", m.features, k_features_max)("controller", m.controller);
+  r.maybe("nonce", m.nonce);
 }
 
 template <class R>

@@ -160,6 +160,12 @@ class Grid:
     def readdress(self, host, part):
         self.command("readdress", host, part)
 
+    def take_address(self, host, part):
+        self.command("take-address", host, part)
+
+    def lose_address(self, host, part):
+        self.command("lose-address", host, part)
+
     def heal(self, host):
         self.command("heal", host)
 

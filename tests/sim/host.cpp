@@ -49,7 +49,14 @@ bool Host::node_is_up() const {
 
 Host::Hello Host::greet(int laptop) {
   View(*this, laptop).adopt_all();
-  return {clock(), boot_id(), {node().life, agents_}};
+  return {clock(), boot_id(), {node().life, agents_}, peer_key()};
+}
+
+Digest Host::peer_key() const {
+  Digest key;
+  key.bytes[0] = static_cast<std::byte>(index_ + 1);
+  key.bytes[1] = static_cast<std::byte>(installs_);
+  return key;
 }
 
 bool Host::serves(const Connection& connection) const {

@@ -87,6 +87,7 @@ class Host {
     BootTime host_time;
     std::string boot_id;
     Connection connection;
+    Digest peer_key;
   };
   [[nodiscard]] Hello greet(int laptop);
   [[nodiscard]] bool serves(const Connection& connection) const;
@@ -110,6 +111,8 @@ class Host {
   void kill_agents() { ++agents_; }
   void kill_supervisor(int which);
   void kill_payload(int which);
+  void reinstall() { ++installs_; }  // it has another identity
+  [[nodiscard]] Digest peer_key() const;
   bool disk_full = false;
 
   void check_empty() const;
@@ -179,6 +182,7 @@ class Host {
   const int index_;
   std::uint64_t agents_ = 1, next_pid_ = 1;
   Nanos answer_delay_ = 0;
+  int installs_ = 1;
   bool faulted_ = false;  // an effect of the request that is served
   std::set<std::uint64_t> alive_;  // pids
   std::map<std::pair<int, std::string>, std::uint64_t> fences_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/reach/pace.hpp"
+#include "control/reach/peer.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -22,6 +23,7 @@ wire::AgentHello hello_of(const Host::Hello& told) {
   hello.boot_id = told.boot_id;
   hello.features = {std::string(wire::k_bags_feature)};
   hello.host_time = told.host_time;
+  hello.peer_key = told.peer_key;
   return hello;
 }
 
@@ -32,6 +34,7 @@ class SimChannel : public control::AgentChannel {
       : connection_(std::move(connection)), hello_(std::move(hello)) {}
   ~SimChannel() override { connection_->arrived = nullptr, connection_->broke = nullptr; }
   [[nodiscard]] const wire::AgentHello& hello() const override { return hello_; }
+  [[nodiscard]] std::string way() const override { return connection_->way(); }
   void listen(std::function<void(const wire::Frame&)> on_frame, std::function<void(const Error&)> on_closed) override {
     connection_->arrived = std::move(on_frame);
     connection_->broke = std::move(on_closed);
@@ -94,6 +97,7 @@ class SimLink : public wire::Link {
 
 // A START may be held up on its way, and its user may think better of it just then.
 void Connection::ask(const wire::Frame& frame) {
+  if (world_.ways.contains(way_)) return;
   Nanos held = 0;
   const Options& o = world_.options;
   if (operation_of(frame.payload) == "start") {
@@ -168,16 +172,35 @@ void Connection::answered(std::uint64_t number, std::uint32_t stream, const Resu
   }
 }
 
+// A host with one way has the link between it and the laptop. Of several, each may be cut, or lead to another machine.
+Result<SimNetwork::Greeted> SimNetwork::greet(const registry::Provider& provider, BootTime deadline) {
+  const int host = host_of(provider.name);
+  const auto open = [&](const registry::Way& way, Duration login) -> Result<Greeted> {
+    const auto fault = world_.ways.find(way.address);
+    if (fault == world_.ways.end()) {
+      TRY_ASSIGN(const Host::Hello hello, ask<Host::Hello>(
+                                              host, deadline, [this](Host& there) { return there.greet(laptop_); }, 0));
+      TRY(control::check_peer(provider, way, hello_of(hello)));
+      return Greeted{hello, way.address};
+    }
+    if (fault->second == WayFault::another_machine)
+      return make_error(Code::host_key_mismatch, "another machine answers at " + way.address);
+    run_.pause(std::min(login, deadline - run_.clock().boot()));
+    return make_error(Code::timed_out, way.address + " does not answer");
+  };
+  return control::try_ways(provider, ways_, run_.clock(), control::k_connect_timeout, open);
+}
+
 Result<std::unique_ptr<control::AgentChannel>> SimNetwork::connect(const registry::Provider& provider,
                                                                    BootTime deadline) {
   const int host = host_of(provider.name);
   // No agent has to be sent: only that may take until the deadline.
-  deadline = std::min(deadline, run_.clock().boot() + control::k_connect_timeout);
-  TRY_ASSIGN(const Host::Hello hello, ask<Host::Hello>(
-                                          host, deadline, [this](Host& there) { return there.greet(laptop_); }, 0));
+  if (provider.more_ways.empty()) deadline = std::min(deadline, run_.clock().boot() + control::k_connect_timeout);
+  TRY_ASSIGN(const Greeted greeted, greet(provider, deadline));
   world_.heard(laptop_, host);
-  auto connection = std::make_shared<Connection>(world_, run_, laptop_, host, hello.connection);
-  return std::unique_ptr<control::AgentChannel>(std::make_unique<SimChannel>(std::move(connection), hello_of(hello)));
+  auto connection =
+      std::make_shared<Connection>(world_, run_, laptop_, host, greeted.hello.connection, greeted.way);
+  return std::unique_ptr<control::AgentChannel>(std::make_unique<SimChannel>(std::move(connection), hello_of(greeted.hello)));
 }
 
 Result<transfer::BulkLink> SimNetwork::open(const registry::Provider& provider, BootTime deadline) {
@@ -187,12 +210,13 @@ Result<transfer::BulkLink> SimNetwork::open(const registry::Provider& provider, 
 Result<transfer::BulkLink> SimNetwork::open(const registry::Provider& provider, BootTime deadline,
                                             std::shared_ptr<control::LifeSign> life) {
   const int host = host_of(provider.name);
-  TRY_ASSIGN(const Host::Hello hello, ask<Host::Hello>(
-                                          host, deadline, [this](Host& there) { return there.greet(laptop_); }, 0));
+  TRY_ASSIGN(const Greeted greeted, greet(provider, deadline));
   if (life != nullptr) world_.heard(laptop_, host);
-  auto connection = std::make_shared<Connection>(world_, run_, laptop_, host, hello.connection);
+  auto connection =
+      std::make_shared<Connection>(world_, run_, laptop_, host, greeted.hello.connection, greeted.way);
   transfer::BulkLink bulk;
   bulk.link = std::make_unique<SimLink>(run_, std::move(connection), std::move(life));
+  bulk.way = greeted.way;
   return bulk;
 }
 

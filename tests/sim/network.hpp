@@ -9,6 +9,7 @@
 
 #include "control/reach/agent_network.hpp"
 #include "control/reach/life_sign.hpp"
+#include "control/reach/ways.hpp"
 #include "executor.hpp"
 #include "host.hpp"
 #include "serve.hpp"
@@ -18,13 +19,14 @@ namespace gridctl::sim {
 // One connection, as this side sees it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(World& world, SimExecutor& run, int laptop, int host, Host::Connection there)
-      : world_(world), run_(run), laptop_(laptop), host_(host), there_(there) {}
+  Connection(World& world, SimExecutor& run, int laptop, int host, Host::Connection there, std::string way)
+      : world_(world), run_(run), laptop_(laptop), host_(host), there_(there), way_(std::move(way)) {}
   // The request goes out; its reply is told in turn by `arrived`, and the end of the connection by `broke`.
   void ask(const wire::Frame& frame);
   std::function<void(const wire::Frame&)> arrived;
   std::function<void(const Error&)> broke;
   [[nodiscard]] bool is_broken() const { return broken_; }
+  [[nodiscard]] const std::string& way() const { return way_; }
 
  private:
   void answered(std::uint64_t number, std::uint32_t stream, const Result<Served>& reply);
@@ -33,6 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   SimExecutor& run_;
   const int laptop_, host_;
   const Host::Connection there_;
+  const std::string way_;
   std::uint64_t asked_ = 0, told_ = 0;
   std::map<std::uint64_t, std::vector<wire::Frame>> early_;
   LastPoll last_poll_;  // as the host knows it
@@ -54,9 +57,16 @@ class SimNetwork : public control::AgentNetwork {
   [[nodiscard]] static int host_of(const HostName& name) { return std::stoi(name.value.substr(4)); }
 
  private:
+  struct Greeted {
+    Host::Hello hello;
+    std::string way;
+  };
+  [[nodiscard]] Result<Greeted> greet(const registry::Provider& provider, BootTime deadline);
+
   World& world_;
   SimExecutor& run_;
   const int laptop_;
+  control::WayMemory ways_;
 };
 
 template <class Value>

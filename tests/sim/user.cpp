@@ -38,6 +38,7 @@ Laptop::Laptop(World& world, int index)
     registry::Provider provider;
     provider.name = world.hosts[i]->name();
     provider.inventory = world.hosts[i]->inventory();
+    provider.peer_key = to_hex(world.hosts[i]->peer_key());
     sched::name_models(provider.inventory.edit());  // as `provider register` does
     if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
@@ -289,6 +290,20 @@ void Laptop::user_prices(int host, double usd_per_hour) {
 
 void Laptop::user_ends(int host, std::optional<WallTime> until) {
   (void)change_provider(host, [&](registry::Provider& provider) { provider.until = until; });
+}
+
+void Laptop::user_reaches(int host, const std::vector<std::string>& addresses) {
+  (void)change_provider(host, [&](registry::Provider& provider) {
+    std::vector<registry::Way> ways;
+    for (const std::string& address : addresses) ways.emplace_back().address = address;
+    provider.set_ways(std::move(ways));
+  });
+}
+
+void Laptop::user_accepts(int host) {
+  (void)change_provider(host, [&](registry::Provider& provider) {
+    provider.peer_key = to_hex(world_.hosts[static_cast<std::size_t>(host)]->peer_key());
+  });
 }
 
 void Laptop::user_budgets(const std::string& owner, double usd_month) {

@@ -40,6 +40,8 @@ class Laptop {
   void user_drains(int host, bool drained, Duration within);
   void user_prices(int host, double usd_per_hour);
   void user_ends(int host, std::optional<WallTime> until);
+  void user_accepts(int host);  // that it was reinstalled
+  void user_reaches(int host, const std::vector<std::string>& addresses);
   void user_budgets(const std::string& owner, double usd_month);
 
   // For the eye of Truth.

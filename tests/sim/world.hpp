@@ -73,6 +73,9 @@ struct Link {
   std::vector<std::pair<std::uint64_t, Work>> held_requests, held_replies;
 };
 
+// Of an address of a host that has several.
+enum class WayFault : std::uint8_t { cut, another_machine };
+
 struct SimJob {
   JobId id;
   int laptop = 0;
@@ -136,6 +139,7 @@ class World {
   std::uint64_t events = 0;
   std::vector<Node> nodes;  // laptops, then hosts
   std::vector<Link> links;
+  std::map<std::string, WayFault> ways;  // by their addresses; what is not in here works
   std::vector<SimJob> jobs;
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<std::unique_ptr<Laptop>> laptops;

@@ -76,6 +76,7 @@ const std::map<std::string, std::string>& third_parties() {
   static const std::map<std::string, std::string> table{
       {"libssh2", "ssh"}, {"sqlite3", "db"}, {"openssl/", "crypto"}, {"curl/", "http"},       {"yaml-cpp/", "config"},
       {"uv.h", "os"},     {"uv/", "os"},     {"expat", "xml"},       {"CLI/", "cmd/cli.cpp"},
+      {"sodium", "peer"},
   };
   return table;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/fleet/host_facts.hpp"
+#include "control/reach/ways.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -33,7 +34,13 @@ bool is_less(const std::vector<wire::HeldShare>& now, const std::vector<wire::He
   });
 }
 
-// Returns true if the host's last answer is recent enough to prove that our own network works.
+bool has_same_ways(const registry::Provider& a, const registry::Provider& b) {
+  return std::ranges::equal(a.ways(), b.ways(), [](const registry::Way& x, const registry::Way& y) {
+    return x.address == y.address && x.identities == y.identities && x.jump == y.jump;
+  });
+}
+
+// Its last answer is recent enough to prove that our own network works.
 bool is_witness(const FleetHost& host, BootTime now) {
   const std::optional<BootTime> last = host.monitor->last_answer();
   return last && now - *last <= host.monitor->heartbeat() + k_witness_delay;
@@ -77,6 +84,8 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
     FleetHost* host = get(name);
     if (host == nullptr) return;
     host->let_us_in = true;
+    note_way(*host);
+    if (hello.peer_key) pin(*host, to_hex(*hello.peer_key));
     tell([&](FleetListener& one) { one.connected(*host, hello); });
   };
   listener.failed = [this, name](const Error& error) {
@@ -104,12 +113,14 @@ bool Fleet::refresh() {
   for (registry::Provider& provider : *all) {
     present.insert(provider.name.value);
     HostPtr& host = hosts_[provider.name.value];
-    const bool same = host != nullptr && host->provider.address == provider.address &&
-                      host->provider.identities == provider.identities && host->provider.jump == provider.jump;
+    const bool same = host != nullptr && has_same_ways(host->provider, provider);
     if (host == nullptr) host = std::make_unique<FleetHost>();
     if (host->provider.until != provider.until) capacity_freed();
     host->provider = std::move(provider);
-    if (same) continue;
+    if (same) {
+      host->monitor->expect(host->provider.peer_key, host->provider.inventory);
+      continue;
+    }
     host->monitor = std::make_shared<HostMonitor>(world_.run, world_.net, world_.clock, host->provider,
                                                   listener_for(host->provider.name.value));
   }
@@ -188,7 +199,34 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   tell([&](FleetListener& one) { one.polled(host, reply); });
 }
 
-// The host's statement is as exact as its answer is quick; an instant that hardly differs is the known one.
+// Pins the identity of a host that was registered before agents had any. Its row is read anew: commands write there, too.
+void Fleet::pin(FleetHost& host, const std::string& key) {
+  if (!host.provider.peer_key.empty()) return;
+  const auto write = [&]() -> Result<void> {
+    TRY_ASSIGN(const std::vector<registry::Provider> all, world_.records.providers());
+    const auto row = std::ranges::find(all, host.provider.name, &registry::Provider::name);
+    if (row == all.end() || !row->peer_key.empty()) return {};
+    registry::Provider pinned = *row;
+    pinned.peer_key = key;
+    return world_.records.update_provider(pinned);
+  };
+  if (const Result<void> saved = world_.records.together(write); !saved)
+    return report(saved.error(), "while pinning the identity of " + host.provider.name.value);
+  host.provider.peer_key = key;
+  host.monitor->expect(key, host.provider.inventory);
+}
+
+// For `provider show`.
+void Fleet::note_way(FleetHost& host) {
+  const std::string way = host.monitor->way();
+  if (host.provider.more_ways.empty() || way.empty() || way == host.way) return;
+  host.way = way;
+  const Result<void> saved =
+      world_.records.save_host_report({host.provider.name, k_way_report, world_.clock.wall(), to_json(UsedWay{way})});
+  if (!saved) report(saved.error(), "while noting by which way a host is reached");
+}
+
+// Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.
 void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
   std::optional<WallTime> ends;
   if (reply.ends_in)

@@ -52,6 +52,7 @@ struct FleetHost {
   std::optional<WallTime> seen_unsaved;
   HostHealth health;
   HostUse use;
+  std::string way;         // the address by which it was reached last, where it has several
   bool let_us_in = true;  // its SSH server accepted our keys at the last try
 
   [[nodiscard]] NamedMachine machine() const { return {&provider, boot_id}; }
@@ -125,6 +126,8 @@ class Fleet {
   void on_poll(FleetHost& host, const wire::PollReply& reply);
   void note_capacity(FleetHost& host, const wire::PollReply& reply);
   void note_end(FleetHost& host, const wire::PollReply& reply);
+  void note_way(FleetHost& host);
+  void pin(FleetHost& host, const std::string& key);
   void judge_silence(BootTime now);
   // fleet_health.cpp
   void sweep_health(BootTime now);

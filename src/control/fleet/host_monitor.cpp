@@ -35,6 +35,12 @@ void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
   heartbeat_ = heartbeat;
 }
 
+void HostMonitor::expect(const std::string& peer_key, const Shared<Inventory>& inventory) {
+  if (provider_.peer_key != peer_key) next_connect_ = std::min(next_connect_, clock_.boot());
+  provider_.peer_key = peer_key;
+  provider_.inventory = inventory;
+}
+
 void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
 
 Duration HostMonitor::longest_lease() const {
@@ -68,9 +74,9 @@ void HostMonitor::connect(BootTime now) {
   connecting_ = true;
   connect_began_ = now;
   const os::Lane lane{os::Lane::Kind::login, provider_.name.value};
-  run_.run(lane, [self = shared_from_this(), deadline = now + k_deploy_max]() mutable {
+  run_.run(lane, [self = shared_from_this(), provider = provider_, deadline = now + k_deploy_max]() mutable {
     using Channel = Result<std::unique_ptr<AgentChannel>>;
-    auto channel = std::make_shared<Channel>(self->net_.connect(self->provider_, deadline));
+    auto channel = std::make_shared<Channel>(self->net_.connect(provider, deadline));
     os::Executor& run = self->run_;
     // The callback is moved because the last reference must not end on this thread: the loop watches the connection.
     run.post([self = std::move(self), channel] { self->take_over(std::move(*channel)); });

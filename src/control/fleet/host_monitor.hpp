@@ -59,8 +59,11 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   // Notes that the host answered over another connection.
   void heard(BootTime at);
   void poll_now();  // without waiting for the next heartbeat
+  // Which host is to be met from the next connection on.
+  void expect(const std::string& peer_key, const Shared<Inventory>& inventory);
 
   [[nodiscard]] bool is_up() const { return link_ != nullptr; }
+  [[nodiscard]] std::string way() const { return link_ == nullptr ? std::string() : link_->way(); }
   [[nodiscard]] bool was_tried() const { return tried_; }
   [[nodiscard]] bool is_in_use() const { return connecting_; }
   [[nodiscard]] std::optional<BootTime> last_answer() const { return last_answer_; }
@@ -96,7 +99,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   os::Executor& run_;
   AgentNetwork& net_;
   os::Clock& clock_;
-  const registry::Provider provider_;
+  registry::Provider provider_;
   Listener listener_;
   std::unique_ptr<AgentChannel> link_;
   std::vector<Want> wants_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "control/reach/request.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "wire/messages.hpp"
@@ -25,9 +26,9 @@ Error same_machine(const registry::Provider& found, const registry::Provider& kn
   return make_error(Code::exists,
                     "this machine is already registered, as " + known.name.value + " at " + known.address +
                         ": it shows the same SSH host key" + (same_boot ? " and runs the same kernel" : ""),
-                    "gridctl provider show " + known.name.value +
-                        "; for another name or address: gridctl provider rm " + known.name.value +
-                        " first; for a clone with the same key: --force");
+                    "for a second way to it: gridctl provider way " + known.name.value + " " + shell_quote(found.address) +
+                        "; for another name: gridctl provider rm " + known.name.value +
+                        " first; for a clone that was given the same key: --force");
 }
 }  // namespace
 
@@ -50,7 +51,8 @@ Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> key
 
 Result<Examined> examine(AgentNetwork& net, registry::Provider provider, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(const transfer::BulkLink bulk, net.open(provider, deadline));
-  provider.transport = bulk.transport;
+  if (bulk.way.empty() || bulk.way == provider.address) provider.transport = bulk.transport;
+  if (!bulk.peer_key.empty()) provider.peer_key = bulk.peer_key;
   TRY_ASSIGN(
       provider.inventory,
       probe_host(*bulk.link, deadline, clock).context("while taking the inventory of " + provider.name.value));
@@ -61,6 +63,27 @@ Result<Examined> examine(AgentNetwork& net, registry::Provider provider, BootTim
   if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
   std::vector<probe::Finding> findings = probe::preflight(provider.inventory, wanted, clock.wall());
   return Examined{std::move(provider), std::move(findings), {}};
+}
+
+Result<registry::Way> try_way(AgentNetwork& net, const registry::Provider& provider, const registry::Way& typed,
+                              const TrustRequest& request, const Paths& paths, BootTime deadline, os::Clock& clock) {
+  registry::Provider by = provider.by(typed);
+  by.peer_key.clear();  // which host it is, is judged here: nothing of it can be accepted
+  by.inventory.edit().machine_id.clear();
+  TRY_ASSIGN(Trusted trusted, trust_provider(std::move(by), request, paths, deadline, clock));
+  TRY_ASSIGN(const Examined found, examine(net, std::move(trusted.provider), deadline, clock));
+  const auto refuse = [&](const std::string& what, const std::string& met, const std::string& known) {
+    return make_error(Code::refused,
+                      "another machine answers at " + sanitize(typed.address) + ": its " + what + " is " +
+                          (met.empty() ? "unknown" : sanitize(met, 64)) + ", that of " + provider.name.value + " is " +
+                          sanitize(known, 64),
+                      "gridctl provider register NAME " + shell_quote(typed.address) + "   # as a host of its own");
+  };
+  const std::string &identity = provider.peer_key, &proved = found.provider.peer_key;
+  if (!identity.empty() && proved != identity) return refuse("identity", proved, identity);
+  const std::string &known = provider.inventory->machine_id, &met = found.provider.inventory->machine_id;
+  if (!known.empty() && !met.empty() && known != met) return refuse("machine id", met, known);
+  return registry::Way(found.provider);
 }
 
 Result<Examined> enroll(AgentNetwork& net, const EnrollRequest& request, const Paths& paths, BootTime deadline,

@@ -44,7 +44,13 @@ struct Twin {
 [[nodiscard]] Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> keys,
                                      const std::vector<registry::Provider>& others, const Paths& paths);
 
-// Does all of this for a new host. Records nothing; if the login fails, the newly pinned key stays pinned.
+// Another way to a registered host, once it has led there: the machine is the same. Nothing is recorded.
+[[nodiscard]] Result<registry::Way> try_way(AgentNetwork& net, const registry::Provider& provider,
+                                            const registry::Way& typed, const TrustRequest& request, const Paths& paths,
+                                            BootTime deadline, os::Clock& clock);
+
+// All of it, for a new host. Nothing is recorded; when the host cannot be used for want of a login, its newly pinned
+// key stays pinned.
 [[nodiscard]] Result<Examined> enroll(AgentNetwork& net, const EnrollRequest& request, const Paths& paths,
                                       BootTime deadline, os::Clock& clock);
 

@@ -185,6 +185,7 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
   TRY_ASSIGN(registry::Provider row, registry.provider(found.name));
   const Inventory before = std::exchange(row.inventory, found.inventory);
   row.transport = found.transport;
+  const std::string known = std::exchange(row.peer_key, found.peer_key);
   row.last_seen_at = found.last_seen_at;
   row.liveness = found.liveness;
   TRY(registry.update_provider(row));
@@ -196,6 +197,8 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
                                      " and is " + found.inventory->machine_id));
   else if (!before.boot_id.empty() && before.boot_id != found.inventory->boot_id)
     TRY(note("rebooted", "rebooted since the last check"));
+  if (!known.empty() && known != found.peer_key)
+    TRY(note("identity_replaced", "its identity was " + known + " and is " + (found.peer_key.empty() ? "none" : found.peer_key)));
   std::vector<InventoryChange> changes = inventory_changes(before, found.inventory);
   if (!changes.empty()) TRY(note("inventory_changed", summary(changes)));
   return changes;

@@ -23,6 +23,7 @@ struct AgentSession {
   std::unique_ptr<ssh::Channel> channel;
   wire::Decoder decoder{true};
   wire::AgentHello hello;
+  std::string way = {};  // the address by which it was reached
 };
 
 // Reads at least a byte, 0 at the end; writes all. timed_out at the deadline.
@@ -49,7 +50,7 @@ class BlockingLink : public wire::Link {
   [[nodiscard]] const ssh::Channel& channel() const GRIDCTL_NO_THREAD_SAFETY_ANALYSIS { return *channel_; }
   // Gives the connection up to another owner, e.g. a LoopLink. No other thread has it any more.
   [[nodiscard]] AgentSession release(wire::AgentHello hello) && GRIDCTL_NO_THREAD_SAFETY_ANALYSIS {
-    return {std::move(channel_), std::move(decoder_), std::move(hello)};
+    return {std::move(channel_), std::move(decoder_), std::move(hello), {}};
   }
 
  private:

@@ -22,6 +22,8 @@ class AgentChannel {
  public:
   virtual ~AgentChannel() = default;
   [[nodiscard]] virtual const wire::AgentHello& hello() const = 0;
+  // The address by which it came about; empty where there is no such thing.
+  [[nodiscard]] virtual std::string way() const { return {}; }
   // From now on frames are delivered, from the loop. `on_closed` is called once; nothing comes after it. Both may
   // destroy the channel.
   virtual void listen(std::function<void(const wire::Frame&)> on_frame,

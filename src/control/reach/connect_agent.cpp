@@ -6,6 +6,7 @@
 
 #include "control/reach/embedded_agent.hpp"
 #include "control/reach/login_agent.hpp"
+#include "control/reach/peer.hpp"
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "lend/keys.hpp"
@@ -84,26 +85,42 @@ Result<AgentSession> open_lent(const registry::Provider& provider, const Paths& 
   return agree_on_key(std::move(session), paths, invitation.id, deadline, clock);
 }
 
-Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                          std::vector<std::string> features, BootTime deadline, os::Clock& clock,
-                          const UploadProgress& progress = {}) {
+Result<AgentSession> call_once(const registry::Provider& provider, const Paths& paths, const AgentCall& how,
+                               BootTime deadline, os::Clock& clock) {
   const auto open = [&](const os::Path& login_agent) -> Result<AgentSession> {
-    if (is_lent(provider))
-      return open_lent(provider, paths, {{}, controller, features, progress}, login_agent, deadline, clock);
+    if (is_lent(provider)) {
+      AgentCall there = how;
+      there.images.clear();
+      return open_lent(provider, paths, there, login_agent, deadline, clock);
+    }
     TRY_ASSIGN(const ssh::Target target, target_at(provider.address, provider, paths, login_agent));
-    return open_agent(target, {agent_images(), controller, features, progress}, deadline, clock);
+    return open_agent(target, how, deadline, clock);
   };
   Result<AgentSession> session = open({});
   if (!session && session.error().code == Code::auth_refused)
     if (const os::Path offered = offered_login_agent(paths); !offered.empty())
       if (Result<AgentSession> again = open(offered)) return again;
+  return session;
+}
+
+Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
+                          std::vector<std::string> features, BootTime deadline, os::Clock& clock, WayMemory& memory,
+                          const UploadProgress& progress = {}) {
+  AgentCall how{agent_images(), controller, std::move(features), progress};
+  const auto open = [&](const registry::Way& way, Duration login_wait) -> Result<AgentSession> {
+    how.login_wait = login_wait;
+    Result<AgentSession> session = call_once(provider.by(way), paths, how, deadline, clock);
+    if (!session) return session;
+    TRY(check_peer(provider, way, session->hello));
+    session->way = way.address;
+    return session;
+  };
+  Result<AgentSession> session = try_ways(provider, memory, clock, k_login_wait, open);
   if (!session) return named(std::move(session).error(), provider);
   return session;
 }
 
 }  // namespace
-
-bool is_lent(const registry::Provider& provider) { return provider.address.starts_with(lend::k_scheme); }
 
 Result<lend::RelayCommand> relay_of(const registry::Provider& provider, const lend::Invitation& invitation,
                                     const Paths& paths, const os::Path& login_agent, os::Clock& clock) {
@@ -128,28 +145,31 @@ Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& p
 }
 
 Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
-  return call(provider, paths, controller, {"events"}, deadline, clock);
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                  WayMemory& ways) {
+  return call(provider, paths, controller, {"events"}, deadline, clock, ways);
 }
 
 Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
-  return call(provider, paths, controller, {std::string(wire::k_streams_feature)}, deadline, clock);
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                  WayMemory& ways) {
+  return call(provider, paths, controller, {std::string(wire::k_streams_feature)}, deadline, clock, ways);
 }
 
 Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
                                      const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                     const UploadProgress& progress) {
+                                     WayMemory& ways, const UploadProgress& progress) {
   const BootTime began = clock.boot();
   std::vector<std::string> features = transfer::Codecs::ours().words();
   features.emplace_back("bulk");
-  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock, progress));
+  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock, ways, progress));
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
   const auto& said = session.hello.features;
   const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();
-  std::string transport(ssh::transport_name(session.channel->transport()));
+  const std::string peer_key = session.hello.peer_key ? to_hex(*session.hello.peer_key) : "";
+  std::string way = session.way, transport(ssh::transport_name(session.channel->transport()));
   return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads,
-                            clock.boot() - began, std::move(transport)};
+                            clock.boot() - began, std::move(transport), std::move(way), peer_key};
 }
 
 }  // namespace gridctl::control

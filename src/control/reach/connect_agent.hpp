@@ -6,6 +6,7 @@
 
 #include "control/reach/deploy.hpp"
 #include "control/reach/paths.hpp"
+#include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
@@ -23,16 +24,18 @@ namespace gridctl::control {
 [[nodiscard]] Result<lend::RelayCommand> relay_of(const registry::Provider& provider,
                                                   const lend::Invitation& invitation, const Paths& paths,
                                                   const os::Path& login_agent, os::Clock& clock);
-// For the loop. Blocks until `deadline`.
+// For the loop. Blocks until `deadline`. The ways of the provider are tried one after the other.
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                                WayMemory& ways);
 // Without events: the connection becomes one of streams.
 [[nodiscard]] Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                                WayMemory& ways);
 // For a worker thread: requests, and trees of chunks. Tells which encodings the agent decodes, and lets it send what we
 // decode.
 [[nodiscard]] Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
                                                    const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                                   const UploadProgress& progress = {});
+                                                   WayMemory& ways, const UploadProgress& progress = {});
 
 }  // namespace gridctl::control

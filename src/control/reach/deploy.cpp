@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "control/reach/peer.hpp"
+#include "os/random.hpp"
 #include "ssh/connect.hpp"
 
 namespace gridctl::control {
@@ -19,7 +21,6 @@ constexpr std::string_view k_stored = "\nGRIDCTL-STORED/1 ";
 constexpr std::uint32_t k_hello_stream = 1;
 // The limits for a host that answers: each step has its own, so that a hang is reported soon, and only the transfer of
 // the agent's bytes may take long, as long as they move.
-constexpr Duration k_login_wait = std::chrono::seconds{20};
 constexpr Duration k_first_word = std::chrono::seconds{8};  // from the login, or the last noise, to our shell's answer
 constexpr Duration k_noise_wait = std::chrono::minutes{1};  // for all noise before that answer: it may not drip for ever
 constexpr Duration k_hello_wait = std::chrono::seconds{15};
@@ -190,10 +191,9 @@ void read_missing(const std::string& line, Started& into) {
   into.has_gzip = words.size() > 1 && is_one_of(words[1], {"gzip"});
 }
 
-Result<Started> start(const Connector& connector, const std::vector<AgentImage>& images, BootTime deadline,
-                      os::Clock& clock) {
+Result<Started> start(const Connector& connector, const AgentCall& call, BootTime deadline, os::Clock& clock) {
   Started started;
-  TRY_ASSIGN(started.channel, connector(start_command(images), std::min(deadline, clock.boot() + k_login_wait)));
+  TRY_ASSIGN(started.channel, connector(start_command(call.images), std::min(deadline, clock.boot() + call.login_wait)));
   const auto answered =
       read_until(*started.channel, started.bytes, k_first_word, std::min(deadline, clock.boot() + k_noise_wait), clock,
                  [](std::string_view text) {
@@ -271,6 +271,9 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
   wire::ControllerHello hello;
   hello.controller = call.controller;
   hello.features = call.features;
+  Digest nonce;
+  std::ranges::copy(os::random_bytes(nonce.bytes.size()), nonce.bytes.begin());
+  hello.nonce = nonce;
   TRY(link.send({wire::FrameKind::request, k_hello_stream, wire::encode(hello)}, deadline));
   TRY_ASSIGN(const wire::Frame answer, link.receive(deadline));
   if (answer.kind != wire::FrameKind::reply || answer.stream != k_hello_stream)
@@ -281,6 +284,7 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
     return make_error(Code::protocol_violation, "the agent on " + peer + " speaks version " +
                                                     std::to_string(agent.version) +
                                                     " of the protocol, which we do not");
+  TRY(proved_key(agent, nonce).context("while asking the agent on " + peer + " which host it is"));
   return std::move(link).release(std::move(agent));
 }
 
@@ -288,7 +292,7 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
 
 Result<AgentSession> open_agent(const Connector& connector, const AgentCall& call, BootTime deadline,
                                 os::Clock& clock) {
-  TRY_ASSIGN(Started started, start(connector, call.images, deadline, clock));
+  TRY_ASSIGN(Started started, start(connector, call, deadline, clock));
   if (!started.missing_arch.empty()) {
     const std::string peer = started.channel->peer();
     started.channel.reset();
@@ -297,7 +301,7 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
     if (image == call.images.end()) return machine_error(call.images, peer, started.missing_arch);
     TRY(store(connector, *image, started.has_gzip, call.progress, deadline, clock)
             .context("while putting the agent on " + peer));
-    TRY_ASSIGN(started, start(connector, call.images, deadline, clock));
+    TRY_ASSIGN(started, start(connector, call, deadline, clock));
     if (!started.missing_arch.empty())
       return make_error(Code::host_unreachable, "the agent that was just put on " + peer + " is gone again");
   }

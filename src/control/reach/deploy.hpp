@@ -29,6 +29,8 @@ struct AgentImage {
   std::string_view gzip = {};   // the bytes for a host that has gzip; empty = none
 };
 
+inline constexpr Duration k_login_wait = std::chrono::seconds{20};  // for a login at a host that answers
+
 using UploadProgress = std::function<void(std::size_t sent, std::size_t total)>;
 
 struct AgentCall {
@@ -36,6 +38,7 @@ struct AgentCall {
   ControllerId controller;
   std::vector<std::string> features;  // "events": the agent may push; leave out for bulk work
   UploadProgress progress = {};       // of putting the agent there
+  Duration login_wait = k_login_wait;
 };
 
 // How a command is started on the host; ssh::connect in real life.

@@ -21,13 +21,14 @@ namespace {
 class SshChannel : public AgentChannel {
  public:
   SshChannel(os::Loop& loop, os::Clock& clock, AgentSession session)
-      : loop_(loop), clock_(clock), hello_(session.hello), session_(std::move(session)) {}
+      : loop_(loop), clock_(clock), hello_(session.hello), way_(session.way), session_(std::move(session)) {}
   ~SshChannel() override {
     // Destroyed from the loop, not from inside its own callback.
     if (link_ != nullptr) loop_.post([link = std::shared_ptr<LoopLink>(std::move(link_))] {});
   }
 
   [[nodiscard]] const wire::AgentHello& hello() const override { return hello_; }
+  [[nodiscard]] std::string way() const override { return way_; }
   void listen(std::function<void(const wire::Frame&)> on_frame, std::function<void(const Error&)> on_closed) override {
     link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(session_));
     link_->on_frame = std::move(on_frame);
@@ -41,6 +42,7 @@ class SshChannel : public AgentChannel {
   os::Loop& loop_;
   os::Clock& clock_;
   const wire::AgentHello hello_;
+  const std::string way_;
   AgentSession session_;
   std::unique_ptr<LoopLink> link_;
 };
@@ -53,18 +55,18 @@ Error nobody_listens() { return make_error(Code::unsupported, "nobody here liste
 
 Result<std::unique_ptr<AgentChannel>> SshNetwork::connect(const registry::Provider& provider, BootTime deadline) {
   if (loop_ == nullptr) return nobody_listens();
-  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, deadline, clock_));
+  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, deadline, clock_, *ways_));
   return std::unique_ptr<AgentChannel>(std::make_unique<SshChannel>(*loop_, clock_, std::move(session)));
 }
 
 Result<transfer::BulkLink> SshNetwork::open(const registry::Provider& provider, BootTime deadline) {
-  return open_bulk(provider, paths_, controller_, deadline, clock_, told_);
+  return open_bulk(provider, paths_, controller_, deadline, clock_, *ways_, told_);
 }
 
 Result<std::unique_ptr<AgentChannel>> SshNetwork::stream(const registry::Provider& provider,
                                                          const wire::EnterRequest& whom, BootTime deadline) {
   if (loop_ == nullptr) return nobody_listens();
-  TRY_ASSIGN(AgentSession session, open_streams(provider, paths_, controller_, deadline, clock_));
+  TRY_ASSIGN(AgentSession session, open_streams(provider, paths_, controller_, deadline, clock_, *ways_));
   const wire::AgentHello hello = session.hello;
   if (std::ranges::find(hello.features, wire::k_streams_feature) == hello.features.end())
     return AgentNetwork::stream(provider, whom, deadline);

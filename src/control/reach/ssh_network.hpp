@@ -4,6 +4,7 @@
 #include "control/reach/agent_network.hpp"
 #include "control/reach/deploy.hpp"
 #include "control/reach/paths.hpp"
+#include "control/reach/ways.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
 
@@ -33,6 +34,7 @@ class SshNetwork : public AgentNetwork {
   const Paths paths_;
   const ControllerId controller_;
   const UploadProgress told_;
+  const std::shared_ptr<WayMemory> ways_ = std::make_shared<WayMemory>();
 };
 
 }  // namespace gridctl::control

@@ -36,6 +36,7 @@ FakeHost::FakeHost() : root_(os::temporary_directory() / ("gridctl-host-" + os::
   EXPECT_TRUE(os::make_directories(root_ / "home").has_value());
   wire::ControllerHello hello;
   hello.controller = controller();
+  hello.nonce.emplace();
   const std::size_t size = wire::encode(wire::Frame{wire::FrameKind::request, 1, wire::encode(hello)}).size();
   wire::AgentHello agent;
   agent.machine_id = "machine";

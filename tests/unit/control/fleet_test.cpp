@@ -65,6 +65,23 @@ TEST_F(FleetTest, TellsWhatHostsSay) {
   EXPECT_FALSE(fleet().request_log({"ada"}, request));
 }
 
+// A host of an earlier registration has none pinned: the first that it proves is, beside what commands write.
+TEST_F(FleetTest, PinsTheIdentityThatAHostProvesFirst) {
+  add("ada");
+  registry::Provider said = row("ada");
+  said.region = "DE";
+  ASSERT_THAT(registry.update_provider(said), IsOk());
+  Digest key;
+  key.bytes.fill(std::byte{7});
+  line("ada").hello.peer_key = key;
+  tick();
+  ASSERT_TRUE(host("ada").is_up());
+  EXPECT_EQ(row("ada").peer_key, to_hex(key));
+  EXPECT_EQ(row("ada").region, "DE");
+  ASSERT_TRUE(fleet().refresh());
+  EXPECT_TRUE(host("ada").is_up()) << "its connection stays";
+}
+
 TEST_F(FleetTest, KnowsWhenAHostEnds) {
   add("ada");
   tick();

@@ -9,12 +9,15 @@
 #include "control/reach/connect_agent.hpp"
 #include "control/reach/host_chunks.hpp"
 #include "control/reach/link_meter.hpp"
+#include "control/reach/peer.hpp"
 #include "control/reach/request.hpp"
 #include "control/reach/work_budget.hpp"
+#include "crypto/ed25519.hpp"
 #include "hand_clock.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "wire/peer.hpp"
 
 namespace gridctl::control::reach_edges_test {
 namespace {
@@ -377,6 +380,81 @@ TEST(TargetOf, IsReachedAsItWasRegistered) {
   EXPECT_EQ(target_of(provider, paths)->jump, "gate@192.0.2.1");
   provider.transport = "pigeon";
   EXPECT_EQ(target_of(provider, paths)->transport, ssh::TransportKind::automatic);
+}
+
+Digest filled(unsigned char with) {
+  Digest digest;
+  digest.bytes.fill(std::byte{with});
+  return digest;
+}
+
+wire::AgentHello proving(const Digest& seed, const Digest& nonce) {
+  wire::AgentHello hello;
+  hello.machine_id = "m1";
+  hello.peer_key = crypto::ed25519_public(seed);
+  hello.peer_proof = to_hex(crypto::ed25519_sign(seed, as_bytes(wire::peer_statement(nonce, "m1"))));
+  return hello;
+}
+
+TEST(PeerProof, IsForThisConnectionKeyAndMachineAlone) {
+  const Digest seed = filled(1), nonce = filled(2);
+  const wire::AgentHello good = proving(seed, nonce);
+  EXPECT_EQ(*proved_key(good, nonce), to_hex(crypto::ed25519_public(seed)));
+  EXPECT_EQ(*proved_key({}, nonce), "") << "an agent of before says nothing";
+  EXPECT_THAT(proved_key(good, filled(3)), FailsWith(Code::protocol_violation)) << "heard in another connection";
+  wire::AgentHello bad = good;
+  bad.machine_id = "m2";
+  EXPECT_THAT(proved_key(bad, nonce), FailsWith(Code::protocol_violation));
+  bad = good;
+  bad.peer_key = crypto::ed25519_public(filled(4));
+  EXPECT_THAT(proved_key(bad, nonce), FailsWith(Code::protocol_violation)) << "another's key";
+  for (const std::string& proof : {std::string(), good.peer_proof.substr(2), good.peer_proof + "00", std::string(128, 'x')}) {
+    bad = good;
+    bad.peer_proof = proof;
+    EXPECT_THAT(proved_key(bad, nonce), FailsWith(Code::protocol_violation)) << proof;
+  }
+}
+
+TEST(PeerProof, HoldsAHostToTheIdentityThatIsPinned) {
+  registry::Provider ada;
+  ada.name = {"ada"};
+  ada.address = "me@ada";
+  const wire::AgentHello hello = proving(filled(1), filled(2));
+  EXPECT_THAT(check_peer(ada, ada, hello), IsOk()) << "nothing is pinned yet";
+  EXPECT_THAT(check_peer(ada, ada, {}), IsOk());
+  ada.peer_key = to_hex(*hello.peer_key);
+  EXPECT_THAT(check_peer(ada, ada, hello), IsOk());
+  const wire::AgentHello other = proving(filled(5), filled(2));
+  const auto refused = check_peer(ada, ada, other);
+  ASSERT_THAT(refused, FailsWith(Code::host_key_mismatch));
+  EXPECT_THAT(refused.error().message, HasSubstr("another host answers at me@ada"));
+  EXPECT_EQ(refused.error().hint, "if it was reinstalled: gridctl provider check ada --accept-identity " + to_hex(*other.peer_key));
+  EXPECT_THAT(check_peer(ada, ada, {}).error().hint, HasSubstr("--accept-identity none"));
+}
+
+TEST(WayMemory, KeepsToAWayThatHelpedForTenMinutes) {
+  registry::Provider provider;
+  provider.name = {"ada"};
+  provider.address = "first";
+  provider.more_ways.resize(2);
+  provider.more_ways[0].address = "second";
+  provider.more_ways[1].address = "third";
+  WayMemory memory;
+  const auto order = [&](BootTime now) {
+    std::string all;
+    for (const registry::Way& way : memory.in_order(provider, now)) all += way.address[0];
+    return all;
+  };
+  EXPECT_EQ(order({1}), "fst");
+  memory.answered(provider.name, "third", {1});
+  EXPECT_EQ(order({2}), "tfs");
+  memory.answered(provider.name, "third", BootTime{1} + std::chrono::minutes{9});
+  EXPECT_EQ(order(BootTime{1} + std::chrono::minutes{10}), "tfs");
+  EXPECT_EQ(order(BootTime{2} + std::chrono::minutes{10}), "fst") << "the first may be back";
+  memory.answered(provider.name, "first", BootTime{1} + std::chrono::minutes{1});
+  EXPECT_EQ(order(BootTime{1} + std::chrono::minutes{2}), "fst");
+  EXPECT_EQ(parse_used_way(to_json(UsedWay{"me@\"ada\""}))->address, "me@\"ada\"");
+  EXPECT_FALSE(parse_used_way("no"));
 }
 
 TEST(AgentImages, AreThoseThatAreCarried) {

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "control/fleet/leave_host.hpp"
 #include "os/entries.hpp"
 #include "ssh_hosts.hpp"
@@ -174,6 +176,110 @@ TEST_F(Registering, TellsTwinsByTheirKeyFirst) {
   bob.inventory = {};
   found = {};
   EXPECT_EQ(twin({bob}).first, Twin::Kind::none) << "nobody told";
+}
+
+// Two ways to one machine: the second name is another address of the same home.
+class TwoWays : public Registering {
+ protected:
+  TwoWays() {
+    ada = hosts.add_pinned("ada");
+    (void)hosts.add("lan");
+    hosts.put_behind_proxy("lan");  // as ada: its key is scanned by ssh
+    registry::Provider lan = hosts.add_pinned("lan");
+    std::filesystem::remove_all(hosts.home("lan"));
+    std::filesystem::create_directory_symlink(hosts.home("ada"), hosts.home("lan"));
+    ada.more_ways = {registry::Way(lan)};
+    const auto seen = examine(hosts.net, ada, hosts.soon(), clock);
+    EXPECT_THAT(seen, IsOk());
+    ada.inventory = seen->provider.inventory;
+  }
+  std::string way() {
+    const auto link = hosts.net.open(ada, hosts.soon());
+    return link ? link->way : link.error().message;
+  }
+  registry::Provider ada;
+};
+
+TEST_F(TwoWays, TheSecondIsTriedWhenTheFirstLeadsToNoAnswer) {
+  EXPECT_EQ(way(), "me@ada");
+  hosts.take_down("ada");
+  EXPECT_EQ(way(), "me@lan");
+  hosts.bring_up("ada");
+  EXPECT_EQ(way(), "me@lan") << "it has just helped";
+  hosts.take_down("lan");
+  EXPECT_EQ(way(), "me@ada");
+  hosts.take_down("ada");
+  const auto none = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(none, FailsWith(Code::host_unreachable));
+  EXPECT_THAT(none.error().one_line(), HasSubstr("by way of me@lan"));
+}
+
+TEST_F(TwoWays, AnAddressThatIsAnotherMachinesNowIsPassedOver) {
+  (void)hosts.new_key("ada");
+  EXPECT_EQ(way(), "me@lan") << "another machine shows another key: nothing was sent to it";
+  hosts.take_down("lan");
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  EXPECT_THAT(refused, FailsWith(Code::host_unreachable)) << "the last that answered was tried first";
+  EXPECT_THAT(refused.error().one_line(), HasSubstr("me@ada"));
+}
+
+TEST_F(TwoWays, AnotherMachineAtTheSecondIsRefused) {
+  ada.inventory.edit().machine_id = "another";
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(refused, FailsWith(Code::host_key_mismatch));
+  EXPECT_THAT(refused.error().message, HasSubstr("another machine answers at me@ada"));
+  registry::Way typed;
+  typed.address = "me@lan";
+  typed.transport = "ssh";
+  const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
+  ASSERT_THAT(added, FailsWith(Code::refused));
+  EXPECT_THAT(added.error().message, HasSubstr("that of ada is another"));
+}
+
+TEST_F(TwoWays, AWayIsAddedOnceItHasLedThere) {
+  registry::Way typed;
+  typed.address = "me@lan";
+  typed.transport = "ssh";
+  const auto added = try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock);
+  ASSERT_THAT(added, IsOk());
+  EXPECT_EQ(added->user + " " + added->host, "me lan");
+  EXPECT_EQ(added->transport, "ssh");
+  hosts.take_down("lan");
+  EXPECT_THAT(try_way(hosts.net, ada, typed, {}, hosts.paths, hosts.soon(), clock), FailsWith(Code::host_unreachable));
+}
+
+class Identities : public Registering {
+ protected:
+  Identities() {
+    ada = hosts.add_pinned("ada");
+    const auto seen = examine(hosts.net, ada, hosts.soon(), clock);
+    EXPECT_THAT(seen, IsOk());
+    ada = seen->provider;
+  }
+  [[nodiscard]] os::Path file() const { return hosts.home("ada") / ".gridctl" / "identity"; }
+  registry::Provider ada;
+};
+
+TEST_F(Identities, ArePinnedWithTheHostAndProvedAtEachConnection) {
+  EXPECT_EQ(ada.peer_key.size(), 64u);
+  EXPECT_THAT(hosts.net.open(ada, hosts.soon()), IsOk());
+  ASSERT_TRUE(std::filesystem::remove(file()));
+  const auto refused = hosts.net.open(ada, hosts.soon());
+  ASSERT_THAT(refused, FailsWith(Code::host_key_mismatch));
+  EXPECT_THAT(refused.error().message, HasSubstr("another host answers at me@ada"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("gridctl provider check ada --accept-identity "));
+  registry::Provider accepted = ada;
+  accepted.peer_key = refused.error().hint.substr(refused.error().hint.rfind(' ') + 1);
+  EXPECT_THAT(hosts.net.open(accepted, hosts.soon()), IsOk());
+}
+
+// Cloned machines have one identity and one machine id; they differ in their host keys, which are looked at first.
+TEST_F(Identities, OfAClonedImageMakeNoneOfItsMachinesAnother) {
+  const registry::Provider clone = hosts.add_pinned("clone");
+  std::filesystem::create_directories(hosts.home("clone") / ".gridctl");
+  std::filesystem::copy_file(file(), hosts.home("clone") / ".gridctl" / "identity");
+  EXPECT_EQ(examine(hosts.net, clone, hosts.soon(), clock)->provider.peer_key, ada.peer_key);
+  EXPECT_THAT(hosts.net.open(ada, hosts.soon()), IsOk());
 }
 
 class Leaving : public Registering {

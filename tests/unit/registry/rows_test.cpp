@@ -201,7 +201,10 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
   {
     Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
     ASSERT_TRUE(raw);
-    for (const char* sql : {"DROP TABLE receipts",
+    for (const char* sql : {"UPDATE providers SET facts = json_set(facts, '$.address', 'me@ada:22', '$.user', 'me', '$.host', 'ada', "
+                            "'$.port', 2222, '$.identities', json('[\"/key\"]'), '$.jump', 'gate', '$.alias', 'a', '$.transport', 'ssh')",
+                            "DROP TABLE ways",
+                            "DROP TABLE receipts",
                             "DROP TABLE accepted_rates",
                             "DROP TABLE receipt_chains",
                             "DROP TABLE pauses",
@@ -232,6 +235,46 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
   Registry registry = open();
   EXPECT_THAT(names(registry.rows(all)), ElementsAre("ada"));
   EXPECT_EQ(registry.rows(all)->front().inventory->gpus.size(), 2u);
+  const registry::Provider ada = *registry.provider({"ada"});
+  EXPECT_EQ(ada.address, "me@ada:22");
+  EXPECT_EQ(ada.user + " " + ada.host + " " + std::to_string(ada.port), "me ada 2222");
+  EXPECT_THAT(ada.identities, ElementsAre("/key"));
+  EXPECT_EQ(ada.jump + " " + ada.alias + " " + ada.transport, "gate a ssh");
+  EXPECT_TRUE(ada.more_ways.empty());
+}
+
+// A way is a row of its own, and the rows come and go with their provider.
+TEST_F(Rows, AreMadeOfEachWayToAHost) {
+  Registry registry = open();
+  Provider ada = a_provider("ada");
+  ada.address = "me@ada";
+  Way lan;
+  lan.address = "me@192.168.1.7";
+  lan.identities = {"/a \"key\"", "/b"};
+  lan.port = 2222;
+  lan.jump = "gate";
+  ada.more_ways = {lan};
+  ASSERT_THAT(registry.add_provider(ada), IsOk());
+  Provider bob = a_provider("bob");
+  bob.address = "lent:abc";
+  ASSERT_THAT(registry.add_provider(bob), IsOk());
+  EXPECT_EQ(registry.provider({"ada"})->ways(), ada.ways());
+  ada.set_ways({lan, ada.ways().front()});
+  ASSERT_THAT(registry.update_provider(ada), IsOk());
+  EXPECT_EQ(registry.provider({"ada"})->address, "me@192.168.1.7");
+  for (int asked = 0; asked < 3; ++asked) {  // what was read before is remembered
+    const auto read = registry.providers();
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->at(0).ways(), ada.ways());
+    EXPECT_EQ(read->at(1).ways(), bob.ways());
+    EXPECT_EQ(read->at(1).kind(), "relay");
+    if (asked != 1) continue;
+    ada.more_ways.clear();
+    ASSERT_THAT(registry.update_provider(ada), IsOk());
+  }
+  ASSERT_THAT(registry.remove_provider({"ada"}), IsOk());
+  ASSERT_THAT(registry.add_provider(a_provider("ada")), IsOk());
+  EXPECT_TRUE(registry.provider({"ada"})->more_ways.empty());
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ bool is_optional(const samples::Sample& sample, const std::string& key) {
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
          key == "retry" || key == "held" || key == "ends_in_ms" || key == "codec" || key == "parameter" ||
          key == "limits" || key == "allowed_ms" || key == "running_ms_ago" || key == "paused_ms" ||
-         key == "paused_ms_ago" || key == "gpu_only" || key == "bag" || key == "use";
+         key == "paused_ms_ago" || key == "gpu_only" || key == "bag" || key == "use" ||
+         key == "nonce" || key == "peer_key" || key == "peer_proof";
 }
 
 TEST(Refusals, EveryRequiredFieldIsMissed) {

@@ -133,8 +133,8 @@ std::vector<Sample> make_all() {
   const JobId job{"k3jf7qw2mxnpa"};
   const CheckpointRef ref{job, {7}, 3};
   std::vector<Sample> samples{
-      sample("hello", ControllerHello{1, 3, {"bulk", "log"}, {"abcdefghijkmnpqrstuvwxyz23"}}, &parse_controller_hello),
-      sample("hello-reply", AgentHello{1, {"bulk"}, to_hex(digest(0xAB)), "m1", "b1", {123'456'789'012'345}},
+      sample("hello", ControllerHello{1, 3, {"bulk", "log"}, {"abcdefghijkmnpqrstuvwxyz23"}, digest(0x17)}, &parse_controller_hello),
+      sample("hello-reply", AgentHello{1, {"bulk"}, to_hex(digest(0xAB)), "m1", "b1", {123'456'789'012'345}, digest(0x18), std::string(128, '5')},
              &parse_agent_hello),
       sample("prepare", PrepareRequest{{"k3jf7:7:start"}, job, {7}}, &parse_prepare),
       sample("prepare-reply", PrepareReply{{5}, "b1"}, &parse_prepare_reply),
