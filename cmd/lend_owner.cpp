@@ -38,7 +38,7 @@ constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend li
                                          {"50 GB of disk, and no job for longer than 12 hours", "gridctl lend limits --disk 50GB --max-job 12h"},
                                          {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}};
 constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
-constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"},
+constexpr Example k_leave_examples[] = {{"Stop lending this machine", "gridctl lend leave"},
                                         {"Not to this researcher any more", "gridctl lend leave alice@laptop"}};
 constexpr Positional k_leave_positionals[] = {{"RESEARCHER", Completion::nothing, false}};
 constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, false}};
@@ -46,7 +46,7 @@ constexpr Option k_grace_options[] = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
 constexpr Option k_limits_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
-    {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
+    {"egress", 0, "WHAT", "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing", "",
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
      "yes|no"},
@@ -81,7 +81,7 @@ Result<std::vector<Running>> running_of(const lend::Lent& lent, const wire::Gues
 Result<std::vector<lend::Lent>> those_lent() {
   std::vector<lend::Lent> all = lend::all_lent();
   if (!all.empty()) return all;
-  return make_error(Code::not_found, "this machine is lent to nobody", "gridctl provider join TOKEN");
+  return make_error(Code::not_found, "this machine is not lent to anybody", "gridctl provider join TOKEN");
 }
 
 std::string state_of(const lend::Lent& lent, const wire::GuestTerms& terms, WallTime now) {
@@ -352,7 +352,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
   }
   if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
   if (!others.empty()) return context.print_line("this machine is still lent to " + std::to_string(others.size()) + jobs);
-  context.print_line("this machine is lent to nobody any more" + jobs);
+  context.print_line("this machine is no longer lent to anybody" + jobs);
   const os::Path home = lend::agent_home();
   context.note(gone ? home.string() + " is removed" : home.string() + " stays: somebody else runs jobs here");
   return 0;
@@ -373,7 +373,7 @@ Result<int> dial(Context& context, const Parsed& parsed) {
   return 0;
 }
 
-constexpr Example k_serve_examples[] = {{"In the foreground, to see what it does", "gridctl lend serve"}};
+constexpr Example k_serve_examples[] = {{"Serve in the foreground and watch the connections", "gridctl lend serve"}};
 constexpr Example k_dial_examples[] = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}};
 constexpr Positional k_dial_positionals[] = {{"ID"}};
 }  // namespace
@@ -443,12 +443,12 @@ const Command k_lend_log{.noun = "lend",
                          .run = lend_owner::show_log};
 const Command k_lend_leave{.noun = "lend",
                            .verb = "leave",
-                           .summary = "lend this machine to nobody any more",
+                           .summary = "stop lending this machine",
                            .examples = lend_owner::k_leave_examples,
                            .description =
-                               "Ends the jobs of others, disconnects, and removes what gridctl has put on this machine: "
-                               "~/.gridctl with its keys, and what starts it with the machine. Images stay in podman or "
-                               "docker. Works without network. Whoever was invited can be invited again.\n\nWith RESEARCHER, "
+                               "Ends the jobs of others, disconnects, and removes everything that gridctl has put on this machine: "
+                               "~/.gridctl with its keys, and the entry that starts it at boot. Images stay in podman or "
+                               "docker. It works without a network. The same researcher can invite you again.\n\nWith RESEARCHER, "
                                "as 'gridctl lend status' names him, the machine stays lent to the others.",
                            .positionals = lend_owner::k_leave_positionals,
                            .options = lend_owner::k_grace_options,

@@ -92,7 +92,7 @@ Result<bool> claim(store::Backend& remote, const store::RemoteMark& ours, const 
       return make_error(Code::refused,
                         "it keeps copies of another store, of key " + to_hex(ByteView{mark->key.bytes}) + "; ours is " +
                             to_hex(ByteView{ours.key.bytes}),
-                        "another directory or prefix; or --discard, which removes what is there");
+                        "another directory or prefix; or --discard, which removes its contents");
     TRY(remove_all(remote));
   } else {
     TRY_ASSIGN(const std::vector<store::Object> objects, remote.list(""));
@@ -141,7 +141,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(remote.name + " keeps copies in " + sanitize(remote.url) +
                      (known ? ", and has some already: see `gridctl store ls " + remote.name + "`" : ""));
   return context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + remote.name +
-                      "` copies all that is kept");
+                      "` copies everything that is kept");
 }
 }  // namespace
 }  // namespace store_add

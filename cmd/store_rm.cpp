@@ -38,7 +38,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
       context.json ? JsonObject()("name", remote.name)("removed", true)("deleted", parsed.has("delete")).text()
                    : remote.name + " is forgotten" +
                          (parsed.has("delete") ? ", and its copies are removed"
-                                               : "; what it keeps in " + sanitize(remote.url) + " stays"));
+                                               : "; its contents in " + sanitize(remote.url) + " stay"));
 }
 }  // namespace
 }  // namespace store_rm

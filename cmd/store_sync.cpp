@@ -19,7 +19,7 @@ namespace store_sync {
 namespace {
 constexpr Example k_examples[] = {
     {"Copy all checkpoints to all remotes", "gridctl store sync"},
-    {"Copy to one remote, and remove what is no longer needed there", "gridctl store sync nas --prune"}};
+    {"Copy to one remote, and remove copies that are no longer needed there", "gridctl store sync nas --prune"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
 constexpr Option k_options[] = {
     {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};

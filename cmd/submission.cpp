@@ -128,7 +128,7 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
   Error error = std::move(submitted).error();
   if (recorded || recorded.error().code != Code::not_found)
     return std::move(error).with_context("the job " + std::string(recorded ? "is" : "may be") +
-                                         " recorded all the same, as " + id.value);
+                                         " recorded nevertheless, as " + id.value);
   (void)os::remove_tree(secrets);  // the error to tell is the first one
   (void)os::remove_tree(bag);
   (void)os::remove_tree(context.paths().logs_of(id));

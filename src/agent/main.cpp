@@ -44,7 +44,7 @@ int usage() {
       "gridctl-agent guest CONTROLLER list|end GRACE_MS [REASON]|remove   jobs of somebody whom this machine is lent to\n"
       "gridctl-agent egress-hook        close the ways of a container to the networks of this machine; an OCI hook\n"
       "gridctl-agent gated COMMAND...   run an engine that pulls a guest's image; public addresses only\n"
-      "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"
+      "gridctl-agent relay ...          a meeting point for lent hosts and their users; gridctl-lend(7)\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
       stderr);

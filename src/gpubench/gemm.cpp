@@ -143,7 +143,7 @@ Result<void> test_way(Device& device, const Parameters& parameters) {
   }
   if (answers[0] != answers[1]) return make_error(Code::io, "its answers differ from those of the portable kernel");
   say_number("gflops", other.batch_flops() / times[1] * 1e-9);
-  return times[1] < times[0] ? Result<void>{} : make_error(Code::io, "it is no faster than the portable kernel");
+  return times[1] < times[0] ? Result<void>{} : make_error(Code::io, "it is not faster than the portable kernel");
 }
 
 }  // namespace gridctl::gpubench

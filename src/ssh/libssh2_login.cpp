@@ -165,7 +165,7 @@ class Login {
     if (!signature_wanted_)
       return make_error(Code::auth_refused, target_.peer() + " does not accept keys, only: " + wanted, hint);
     return make_error(Code::auth_refused,
-                      target_.peer() + " accepted our key but asks for more, which nobody can type here: " + wanted,
+                      target_.peer() + " accepted our key but also asks for input that cannot be typed here: " + wanted,
                       hint);
   }
 

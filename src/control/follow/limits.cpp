@@ -73,7 +73,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
     return job::LimitReached{"max_duration", "it has run for " + format_duration(*limits.most) + ", its max_duration"};
   if (limits.hard && limits.until && now >= *limits.until)
     return job::LimitReached{std::string(job::k_for_deadline),
-                             "its deadline, " + format_rfc3339(*limits.until) + ", is over"};
+                             "its deadline, " + format_rfc3339(*limits.until) + ", has passed"};
   return std::nullopt;
 }
 

@@ -118,7 +118,7 @@ class HereMeter {
       }
       if (frame.stream != stream || frame.kind != FrameKind::data || frame.payload.size() > left ||
           !noise.matches(as_bytes(frame.payload)))
-        return make_error(Code::protocol_violation, "the agent sent something other than what was asked for");
+        return make_error(Code::protocol_violation, "the agent sent something other than the requested data");
       left -= frame.payload.size();
     }
   }
