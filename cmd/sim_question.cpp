@@ -206,7 +206,7 @@ Result<job::CheckpointPolicy> policy_of(const std::string& text) {
   return policy;
 }
 
-// In a run it is counted from the submission, which is now.
+// In a run, the time counts from the submission, which is now.
 Result<void> read_deadline(const Context& context, const Parsed& parsed, SimQuestion& question) {
   job::Spec& spec = question.spec;
   TRY_ASSIGN(const std::optional<Duration> given, parsed.duration("deadline"));
@@ -263,7 +263,7 @@ void tell_of_hosts(SimQuestion& question, bool from_registry) {
         "hosts of a trace: each run begins at a random point of it, and gridctl learns their failure rates during the run");
 }
 
-// Nothing is started: secrets need not be known.
+// Starts nothing, so that secrets need not be known.
 Result<config::ParsedJob> read_job(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_text(path, "job file", k_hosts_file_max));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();

@@ -51,7 +51,7 @@ Result<void> check_options(const Parsed& parsed, control::RemoteKind kind) {
   return {};
 }
 
-// The parent of a directory must exist, for else a disk may not be mounted.
+// Requires that the parent of a directory exists, because otherwise a disk may not be mounted.
 Result<void> prepare_directory(Context& context, const os::Path& path) {
   const os::Path state = std::filesystem::weakly_canonical(context.state),
                  remote = std::filesystem::weakly_canonical(path);
@@ -77,7 +77,7 @@ Result<void> remove_all(store::Backend& remote) {
   return remote.remove(store::k_mark_name);
 }
 
-// True when copies of this store lie there already.
+// Returns true if the remote already contains copies of this store.
 Result<bool> claim(store::Backend& remote, const store::RemoteMark& ours, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<store::RemoteMark> mark, store::read_mark(remote));
   if (mark && *mark == ours) return true;

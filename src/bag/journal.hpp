@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a bag: everything that was decided and learned, in the order in which it became durable. A bag is what
-// its journal says, and nothing else: whoever reads the records from the beginning comes to the same state. The file
-// begins with k_magic; each record is length (4 bytes, little endian), CRC-32 (4), and so many bytes: a kind, then
+// Defines the journal of a bag: all decisions and observations, in the order in which they became durable. A bag is
+// exactly the content of its journal: every reader of the records from the beginning reaches the same state. The file
+// begins with k_magic; each record is length (4 bytes, little endian), CRC-32 (4), and as many bytes: a kind, then
 // numbers of variable length. Pure.
 #pragma once
 

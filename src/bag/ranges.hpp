@@ -48,7 +48,7 @@ class Ranges {
 
 // "17,20-30"; at most `ranges_max` of them, then "…".
 [[nodiscard]] std::string to_text(const std::vector<Range>& ranges, std::size_t ranges_max = SIZE_MAX);
-// usage when it is none, or names an index of `limit` or more.
+// Fails with usage if the text is not a list of ranges, or names an index of `limit` or more.
 [[nodiscard]] Result<Ranges> parse_ranges(std::string_view text, std::uint64_t limit);
 
 }  // namespace gridctl::bag

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product of the challenge, on the device's matrix units where it has such.
+// Computes the matrix product of the challenge, on the device's matrix units if it has any.
 #pragma once
 
 #include "gpubench/device.hpp"
@@ -8,20 +8,20 @@
 
 namespace gridctl::gpubench {
 
-// Kernels take a seed as two words.
+// Returns half of the seed, because kernels take a seed as two words.
 [[nodiscard]] inline std::uint32_t low_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
 [[nodiscard]] inline std::uint32_t high_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
 
-// By what: kernels that every generation has, the kernel for the device's own, the maker's library.
+// Names the way: kernels for every generation, the kernel for the device's own generation, or the maker's library.
 enum class GemmWay : std::uint8_t { portable, wide, library };
 
 class Gemm {
  public:
-  // Sizes that suit the device; the parameter numbers: 0 = bf16, fp16 or fp32, the first that it has matrix units for,
-  // 1 = fp32, 2 = fp16, 3 = bf16. The parameter way is a GemmWay that test_way has tried.
+  // Chooses sizes that suit the device. The parameter `numbers`: 0 = bf16, fp16 or fp32, the first for which it has
+  // matrix units, 1 = fp32, 2 = fp16, 3 = bf16. The parameter `way` is a GemmWay that test_way has tried.
   [[nodiscard]] static Result<Gemm> make(Device& device, const Parameters& parameters);
 
-  // So many batches, as parts of one answer.
+  // Sets the number of batches, as parts of one answer.
   [[nodiscard]] Result<void> resize(double batches);
   [[nodiscard]] const probe::GemmChallenge& challenge() const { return challenge_; }
   [[nodiscard]] Result<void> begin(std::uint64_t seed);  // queues B, and clears the answer
