@@ -28,10 +28,10 @@ class Gemm {
   [[nodiscard]] Result<void> run_batch();                // queues the next rows
   [[nodiscard]] bool done() const { return next_row_ >= rows(); }
   [[nodiscard]] double batch_flops() const { return 2.0 * batch_rows_ * challenge_.columns * challenge_.inner; }
-  // Hash and projection of every part, in turn; waits.
+  // Computes the hash and projection of every part, in turn; waits.
   [[nodiscard]] Result<probe::Words> answer();
   [[nodiscard]] std::string_view precision() const { return precision_; }
-  // "gemm_bf16", "gemm_wide_bf16", "cublas"
+  // Returns "gemm_bf16", "gemm_wide_bf16" or "cublas".
   [[nodiscard]] std::string kernel() const {
     return way_ == GemmWay::library ? "cublas" : "gemm_" + variant() + precision_;
   }
@@ -41,7 +41,7 @@ class Gemm {
   [[nodiscard]] std::string variant() const { return way_ == GemmWay::wide ? "wide_" : ""; }
   explicit Gemm(Device& device) : device_(&device) {}
   [[nodiscard]] std::uint32_t rows() const { return challenge_.groups * challenge_.rows_per_group; }
-  // Memory for matrices of that size.
+  // Allocates memory for matrices of that size.
   [[nodiscard]] Result<void> take(std::uint32_t columns, std::uint32_t inner, std::uint32_t rows, std::uint64_t width);
   [[nodiscard]] Result<void> fill(Buffer& buffer, std::uint64_t seed, std::uint32_t row0, std::uint32_t count);
 
