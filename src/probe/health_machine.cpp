@@ -24,7 +24,7 @@ constexpr std::size_t k_files_max = 128;           // descriptors of one process
 constexpr std::array<std::string_view, 6> k_gpu_tools{"nvidia-smi", "rocm-smi", "amd-smi",
                                                       "xpu-smi",    "rocminfo", "nvidia-debugdump"};
 
-// Value of "KEY=…" or "KEY:\t…" at the beginning of a line.
+// Returns the value of "KEY=…" or "KEY:\t…" at the beginning of a line.
 std::string value_of(std::string_view text, std::string_view key) {
   for (const std::string& line : split_lines(text))
     if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
@@ -57,7 +57,7 @@ std::string process_name(const HostFiles& files, const std::string& pid) {
   return files.read_line("/proc/" + pid + "/comm").substr(0, 64);
 }
 
-// KFD's number of a GPU -> its PCI address, from the topology.
+// Maps KFD's number of a GPU to its PCI address, from the topology.
 std::map<std::string, std::string> kfd_gpus(const HostFiles& files) {
   std::map<std::string, std::string> found;
   const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
@@ -215,7 +215,7 @@ std::optional<std::uint64_t> busy_ticks(const HostFiles& files) {
   std::vector<std::uint64_t> numbers;
   for (const std::string& word : split(std::string_view(lines.front()).substr(4), ' '))
     if (const auto number = whole_number(word)) numbers.push_back(*number);
-  // user nice system idle iowait irq softirq steal; the guests' shares are within user
+  // The order is user nice system idle iowait irq softirq steal; the guests' shares are within user.
   if (numbers.size() < 8) return std::nullopt;
   return numbers[0] + numbers[1] + numbers[2] + numbers[5] + numbers[6] + numbers[7];
 }
