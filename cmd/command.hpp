@@ -80,7 +80,7 @@ struct Command {
 // Returns every command, in the order of help; hidden ones last.
 [[nodiscard]] std::span<const Command* const> all_commands();
 [[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
-// "job submit"
+// Returns "job submit".
 [[nodiscard]] std::string full_name(const Command& command);
 
 // Returns options of every command; `timeout` only for those that wait.

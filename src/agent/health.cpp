@@ -109,7 +109,7 @@ struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
   os::Mutex mutex;
   os::Condition done;
   bool under_way GRIDCTL_GUARDED_BY(mutex) = false;
-  // Processor time of the report in progress: one at a time.
+  // Holds the processor time of the report in progress, because only one runs at a time.
   std::optional<std::uint64_t> busy_ticks;
   BootTime busy_at;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-agent: the host's side of gridctl; gridctl-agent(7).
+// Runs gridctl-agent, the host's side of gridctl; gridctl-agent(7).
 #include <unistd.h>
 
 #include <cstdio>

@@ -59,7 +59,7 @@ wire::LinkResult result_of(const PeerStream& peer, const Driven& driven, std::ui
   return result;
 }
 
-// The connector measures first. Each side gets half of the remaining time.
+// Lets the connector measure first. Each side gets half of the remaining time.
 Result<wire::LinkResult> exchange_as_connector(PeerStream& peer, std::uint64_t bytes_max, BootTime over) {
   TRY_ASSIGN(const Driven driven, drive(peer, bytes_max, (over - peer.clock().boot()) / 2));
   TRY_ASSIGN(const std::uint64_t received, follow(peer, bytes_max));

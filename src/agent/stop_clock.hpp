@@ -10,7 +10,7 @@
 
 namespace gridctl::agent {
 
-// Next step for the caller.
+// Names the next step for the caller.
 enum class StopStep : std::uint8_t {
   none,
   warn,       // the job is to be warned, with TERM and KILL to follow

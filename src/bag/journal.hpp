@@ -21,7 +21,7 @@ inline constexpr std::string_view k_magic = "GCBAG01\n";
 inline constexpr std::size_t k_record_max = 1u << 20;  // bytes; more is no record of ours
 inline constexpr std::uint64_t k_tasks_most = 1ull << 32;
 
-// One attempt of one worker of the bag: the leader is number 1.
+// Describes one attempt of one worker of the bag: the leader is number 1.
 struct Worker {
   std::uint32_t number = 0;
   std::uint64_t epoch = 0;
@@ -41,7 +41,8 @@ struct Joined {
   std::uint64_t level = 0;  // how often what its tasks may use was multiplied
   bool operator==(const Joined&) const = default;
 };
-// Orders that may be sent once this is durable: one for each range, with numbers that count from 0 over all of the worker.
+// Orders that may be sent once this is durable: one for each range, with numbers that count from 0 over all of the
+// worker.
 struct Ordered {
   Worker worker;
   wire::OrderKind kind = wire::OrderKind::grant;

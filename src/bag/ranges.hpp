@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of task indices, kept as ranges: a million of them that follow each other are one entry.
+// Holds a set of task indices as ranges: a million of them that follow each other are one entry.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Ranges {
   [[nodiscard]] bool empty() const { return ends_.empty(); }
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] Index first() const { return ends_.begin()->first; }  // REQUIRES: not empty
-  // The first `count` indices, or the last, or all; they stay in the set.
+  // Return the first `count` indices, or the last, or all; they stay in the set.
   [[nodiscard]] std::vector<Range> head(std::uint64_t count) const;
   [[nodiscard]] std::vector<Range> tail(std::uint64_t count) const;
   [[nodiscard]] std::vector<Range> list() const { return head(count_); }

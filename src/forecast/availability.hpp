@@ -28,10 +28,10 @@ class Availability {
   static constexpr double k_never = std::numeric_limits<double>::infinity();
   bool up_ = true;
   double next_ = k_never;
-  // By rate.
+  // Used by rate:
   double rate_ = 0, outage_ = 0;
   Random random_{0};
-  // As recorded.
+  // Used with a record:
   std::shared_ptr<const UpTimes> recorded_;
   std::size_t index_ = 0;  // of the next change
   double base_ = 0;        // seconds of the run at which the trace (this time) began

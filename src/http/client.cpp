@@ -22,7 +22,7 @@ long in_ms(Duration duration) {
       std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()));
 }
 
-// The data that the callbacks of one request share.
+// Holds the data that the callbacks of one request share.
 struct Exchange {
   const Request* request = nullptr;
   Answer answer;

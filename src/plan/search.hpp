@@ -29,7 +29,7 @@ struct Wanted {
   std::optional<Recompute> recompute;
   std::optional<Offload> offload;
 };
-// "dp=4,tp=8,recompute=full"
+// Parses "dp=4,tp=8,recompute=full".
 [[nodiscard]] Result<Wanted> read_wanted(std::string_view text);
 
 // Holds the failure rate of nodes, and the cost of a checkpoint.

@@ -28,7 +28,7 @@ std::string option_path(const os::Path& path) {
   return text + "\"";
 }
 
-// Asked once.
+// Asks for the version once.
 const std::string& version_in_use() {
   static const std::string version = [] {
     os::RunOptions options;

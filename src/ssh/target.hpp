@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes whom to connect to: an address with everything needed to log in, and the host keys that prove that it is
-// the same host.
+// Describes the target of a connection: an address with everything needed to log in, and the host keys that prove that
+// it is the same host.
 #pragma once
 
 #include <cstdint>

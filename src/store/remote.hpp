@@ -41,7 +41,7 @@ struct RemoteListing {
 };
 [[nodiscard]] Result<RemoteListing> list_remote(Backend& remote);
 
-// not_found if the record does not exist; otherwise as open_record.
+// Fails with not_found if the record does not exist; otherwise like open_record.
 [[nodiscard]] Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key);
 // Reads the complete content; io if it is larger.
 [[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max);

@@ -32,7 +32,7 @@ struct Snapshot {
 
 struct SnapshotOptions {
   std::uint64_t bytes_max = 0;  // no_space beyond; 0 = no limit
-  // An earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
+  // Points to an earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
   const Snapshot* previous = nullptr;
   os::Path previous_directory;
   Fingerprints* fingerprints = nullptr;  // of `previous`; of this one when it succeeds. May be null

@@ -41,7 +41,7 @@ inline constexpr std::size_t k_how_max = 200;                  // bytes of HostC
 inline constexpr std::size_t k_checkpoint_notes_max = 16;       // of one checkpoint
 inline constexpr std::size_t k_glob_max = 1024;                // bytes of whole_when
 
-// First frame each way (kind request from the controller, reply from the agent).
+// Holds the first frame each way (kind request from the controller, reply from the agent).
 struct ControllerHello {
   int version_min = k_version_min, version_max = k_version_max;
   std::vector<std::string> features;

@@ -17,7 +17,7 @@ namespace gridctl::control {
 
 [[nodiscard]] job::Member member_of(const sched::Placement& placement);
 
-// A machine under one of its names, with the boot id that it reported last (or at registration, if empty).
+// Describes a machine under one of its names, with the boot id that it reported last (or at registration, if empty).
 struct NamedMachine {
   const registry::Provider* provider = nullptr;
   std::string boot_id;

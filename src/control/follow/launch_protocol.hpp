@@ -64,7 +64,7 @@ struct LaunchDoubt {
   std::string why;   // of the refusal
   bool disk_full = false;
 };
-// Result of a try.
+// Names the result of a try.
 enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
 // A host that answers but cannot promise (its disk is full) is given up `lost_after` the last START: in wait mode, no
 // lease of that START can be left by then. Silence judges a silent host.

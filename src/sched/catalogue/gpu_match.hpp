@@ -25,7 +25,7 @@ enum class GpuMismatch { none, vendor, name, memory };
 
 // Returns the notation of the job file: "nvidia:A100,H100:40GB..:2".
 [[nodiscard]] std::string describe(const job::GpuRequest& request);
-// "NVIDIA A100-SXM4-80GB (80 GiB)"
+// Returns "NVIDIA A100-SXM4-80GB (80 GiB)".
 [[nodiscard]] std::string describe(const Gpu& gpu);
 
 }  // namespace gridctl::sched
