@@ -389,7 +389,7 @@ const Command k_lend_status{.noun = "lend",
                             .run = lend_owner::status};
 const Command k_lend_pause{.noun = "lend",
                            .verb = "pause",
-                           .summary = "end the jobs of others here, and let none begin",
+                           .summary = "end the jobs of others here, and start no new ones",
                            .examples = lend_owner::k_pause_examples,
                            .description =
                                "Ends the jobs that others run on this machine: their programs are told to save what they "
@@ -401,7 +401,7 @@ const Command k_lend_pause{.noun = "lend",
                            .run = lend_owner::pause};
 const Command k_lend_resume{.noun = "lend",
                             .verb = "resume",
-                            .summary = "let jobs of others begin here again",
+                            .summary = "allow jobs of others to start here again",
                             .examples = lend_owner::k_resume_examples,
                             .description = "Ends a pause. Also starts the process that connects this machine, if it does "
                                            "not run.",
@@ -436,7 +436,7 @@ const Command k_lend_limits{.noun = "lend",
                             .run = lend_owner::limits};
 const Command k_lend_log{.noun = "lend",
                          .verb = "log",
-                         .summary = "show what happened on this machine",
+                         .summary = "show the events on this machine",
                          .examples = lend_owner::k_log_examples,
                          .description = "Prints connections, pauses and changes of what is lent, with their times.",
                          .exit_codes = lend_owner::k_exits,

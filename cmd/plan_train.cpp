@@ -39,7 +39,7 @@ constexpr Option k_options[] = {
     {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
     {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)", "as measured, otherwise assumed and printed"},
     {"layout", 0, "PARTS", "parts that are given, as in dp=8,tp=4; the parts: dp tp pp cp ep zero vpp mb recompute offload"},
-    {"what-if", 0, "PARTS", "the same question with these parts, beside the answer", "", Completion::nothing, "", true},
+    {"what-if", 0, "PARTS", "also answer the same question with these parts, for comparison", "", Completion::nothing, "", true},
     {"rank", 0, "BY", "the order of the plans", "time", Completion::choices, "time|cost|expected"},
     {"budget", 0, "USD", "the most that the training may cost"},
     {"deadline", 0, "TIME", "within which it must be done (3d, 12h)"},

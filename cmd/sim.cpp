@@ -176,7 +176,7 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
 // Shows how the closed form gives a figure near the simulated one, for the host that is taken first.
 std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostModel& host) {
   if (host.recorded == nullptr && host.rate_per_hour <= 0)
-    return {host.facts.name.value + " is said never to fail: the longest interval will do"};
+    return {host.facts.name.value + " is declared never to fail, so the longest interval is best"};
   const sched::Interval tuned = tuned_for(question, host);
   std::vector<std::string> lines{"tuned for " + host.facts.name.value + ": every " + tuned.reason};
   if (host.recorded != nullptr) return lines;

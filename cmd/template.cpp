@@ -66,7 +66,7 @@ Result<int> make(Context& context, const Parsed& parsed) {
   if (context.json)
     return context.print_line(JsonObject()("directory", folder.string()).raw("files", files_json(*one, false)).text());
   for (const TemplateFile& file : one->files) context.print_line((folder / file.name).string());
-  return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
+  return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " shows where it would run");
 }
 }  // namespace
 }  // namespace template_of

@@ -192,7 +192,7 @@ constexpr Field k_fields[] = {
      FieldSource::host, [](const Subject& h) { return figure(h, "verified"); }},
     {"total_flops", "", Unit::tflops, "16-bit matrix rate of all GPUs together", false, FieldSource::host,
      [](const Subject& h) { return figure(h, "total_flops"); }},
-    {"dlperf", "", Unit::count, "16-bit matrix rate of all GPUs by that of an A100 (250 TFLOPS), times 100", false,
+    {"dlperf", "", Unit::count, "16-bit matrix rate of all GPUs relative to that of an A100 (250 TFLOPS), times 100", false,
      FieldSource::host,
      [](const Subject& h) {
        const MaybeNumber flops = figure(h, "total_flops");
