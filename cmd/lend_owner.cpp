@@ -295,7 +295,7 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
 }
 
-// Removes the rest when the machine is lent to nobody. Returns true if nobody else needs the folder and it is gone.
+// Removes the rest when the machine is no longer lent. Returns true if no other user needs the folder and it is gone.
 Result<bool> remove_the_rest(os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);

@@ -166,7 +166,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
   return std::move(*best);
 }
 
-// Nothing can run it: returns the numbers, and the alternatives.
+// Returns the error if nothing can run the training: the numbers, and the alternatives.
 Error nothing_runs(const PlanReport& report) {
   const plan::Question& q = report.question;
   Error error = make_error(Code::no_provider_fits,

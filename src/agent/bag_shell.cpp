@@ -49,7 +49,7 @@ bool has_plain_variables(std::string_view text) {
 bool is_plain_shell(std::string_view text) {
   if (!std::ranges::all_of(text, [](char c) { return is_word(c) || k_signs.find(c) != std::string_view::npos; })) return false;
   if (std::ranges::any_of(k_bash_signs, [&](std::string_view sign) {
-        // "2>&1" is the same in every shell.
+        // Every shell understands "2>&1".
         for (std::size_t at = text.find(sign); at != std::string_view::npos; at = text.find(sign, at + 1))
           if (sign != ">&" || at + 2 == text.size() || !is_digit(text[at + 2])) return true;
         return false;

@@ -23,7 +23,7 @@ constexpr Duration k_look = std::chrono::milliseconds{50};  // while another pro
 constexpr std::size_t k_ancestry_max = 64;                  // deeper trees are not ours
 constexpr std::uint64_t k_environ_bytes_max = 1u << 20;
 
-// Holds the report on disk, and what decides whether it is still valid.
+// Holds the report on disk, and the facts that decide whether it is still valid.
 struct Kept {
   std::string leases;     // who held what when it was taken
   BootTime engines_at;    // when engines were last asked

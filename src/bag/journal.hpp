@@ -56,7 +56,7 @@ struct Told {  // results from number `from` of the worker on
   std::vector<wire::TaskResult> results;
   bool operator==(const Told&) const = default;
 };
-// Nothing of it counts any more from here on. `suspects`: what ran when it died by itself.
+// Ends an attempt, whose results no longer count from here on. `suspects`: the tasks that ran when it died on its own.
 struct Closed {
   Worker worker;
   std::vector<Index> suspects;
@@ -85,7 +85,7 @@ struct Scan {
   std::uint64_t end = 0;          // behind the last good record: what follows is to be cut off
   [[nodiscard]] bool damaged() const { return bad_bytes > 0; }
 };
-// Whatever the bytes are. What is damaged is passed over as far as the next record that is whole.
+// Reads the records in any bytes. Damaged parts are skipped up to the next complete record.
 [[nodiscard]] Scan scan(std::string_view file, const std::function<void(const Record&)>& take);
 
 }  // namespace gridctl::bag

@@ -41,7 +41,7 @@ class TlsStream {
   // Continues the handshake. Returns true once it is complete. auth_refused: the other side does not have the key, or
   // the received bytes are not TLS.
   [[nodiscard]] Result<bool> handshake();
-  // Both require that the handshake is complete. nullopt: nothing yet. 0: the other side has ended its output.
+  // Read and write; REQUIRES: the handshake is complete. nullopt: nothing yet. 0: the other side has ended its output.
   // protocol_violation: the received bytes were changed on the way.
   [[nodiscard]] Result<std::optional<std::size_t>> read(std::span<std::byte> into);
   [[nodiscard]] Result<void> write(ByteView plain);

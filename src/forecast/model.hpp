@@ -33,7 +33,7 @@ struct HostModel {
 // sets the pace and the latest the start.
 [[nodiscard]] HostModel together(const std::vector<const HostModel*>& hosts);
 
-// The assumptions for a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
+// Return the assumptions for an otherwise unknown host of this class (datacenter, cloud, market, otherwise home): its
 // failure rate is that of sched/reliability.
 inline constexpr double k_outage_assumed = 3600;                   // seconds, as sched::estimate assumes
 inline constexpr double k_start_assumed = 30;                      // seconds, as the supervisor's tuning assumes

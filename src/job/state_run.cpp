@@ -183,8 +183,8 @@ void Stepper::leave_damaged(const Attempt& attempt) {
   s().restore = better;
 }
 
-// The others of its gang may have been sent START: they are stopped, and the job's fate is decided when each has ended
-// or is known never to start. In wait mode, nothing else prevents a job from running twice.
+// The other members of its gang may have been sent START: they are stopped, and the job's fate is decided when each has
+// ended or is known never to start. In wait mode, nothing else prevents a job from running twice.
 void Stepper::not_joined(Member& member, const End& end) {
   member.end = end;
   member.part = Part::collected;

@@ -16,7 +16,7 @@ namespace gridctl::store {
 
 inline constexpr std::string_view k_mark_name = "place";
 
-// Says which store is copied there, and by which state directory.
+// States which store is copied there, and by which state directory.
 struct RemoteMark {
   KeyId key;
   ControllerId keeper;

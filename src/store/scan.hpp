@@ -82,7 +82,7 @@ struct Scan {
 // Reads chunks of a tree back from the files it was made of, and checks that they have not changed.
 class DirectoryChunks : public ChunkReader {
  public:
-  // Both must outlive the object.
+  // The descriptor and the tree must outlive the object.
   DirectoryChunks(int directory_fd, const Tree& tree);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override;  // busy when the file has changed
 

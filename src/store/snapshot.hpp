@@ -39,8 +39,8 @@ struct SnapshotOptions {
   unsigned threads = 1;                  // that hash
   Selection selection{};                 // not_found when it wants of the previous what that does not have
   std::vector<std::string> known_as{};   // as ScanOptions::known_as, of the source
-  // Nothing is judged: files may change, appear and disappear while they are copied, and a file that cannot be copied
-  // is noted.
+  // Copies everything without judging it: files may change, appear and disappear while they are copied, and a file that
+  // cannot be copied is noted.
   bool as_left = false;
   bool is_still = false;  // nobody writes there any more: files get a second name instead of being copied
 };

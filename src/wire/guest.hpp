@@ -60,8 +60,8 @@ inline constexpr std::string_view k_local_images = "localhost";
 // Fails with usage unless it is a host with or without a port. Its addresses are not checked.
 [[nodiscard]] Result<void> check_registry(std::string_view registry);
 
-// Names the file beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no
-// job starts.
+// Names the file beside the terms with a time: while a program of the owner is on a GPU, milliseconds since 1970 until
+// which no job starts.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 
 // A folder of the agent's home with a file for each controller that a machine is lent to: the id of the invitation (the

@@ -24,7 +24,7 @@
 
 namespace gridctl::wire {
 
-// Operations of requests; the other headers have their own.
+// Names the operations of requests; the other headers define their own.
 inline constexpr std::string_view k_hello_operation = "hello", k_probe_operation = "probe", k_log_operation = "log",
                                   k_health_operation = "health", k_prepare_operation = "prepare",
                                   k_stop_operation = "stop", k_clean_operation = "clean",
@@ -220,7 +220,7 @@ struct AttemptStatus {
 // Shifts every time back by this many milliseconds (>= 0), and reduces the remaining limits as much.
 void make_older(AttemptStatus& status, std::int64_t ms);
 
-// Says how often a job should save and its host look. Zero: unchanged.
+// Describes how often a job should save and its host look. Zero: unchanged.
 struct Tempo {
   Duration interval{};  // advice to the job
   Duration pause{};     // the host takes no two snapshots closer together

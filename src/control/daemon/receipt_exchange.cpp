@@ -28,7 +28,7 @@ std::vector<Rates> accepted_before(const std::vector<registry::AcceptedRates>& a
   return some;
 }
 
-// Returns what is known here of the attempt that a receipt is for.
+// Returns the local knowledge of a receipt's attempt.
 Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, const lend::Receipt& receipt) {
   TRY_ASSIGN(const auto attempt, talk.store.attempt(receipt.job, receipt.epoch));
   if (!attempt || attempt->provider != talk.provider) return std::optional<lend::SeenAttempt>{};

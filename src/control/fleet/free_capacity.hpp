@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the free capacity of each host now: its resources, minus those that our jobs hold or were promised, minus
-// those of everyone else in its ledger. Pure.
+// those of all other users in its ledger. Pure.
 #pragma once
 
 #include <string>

@@ -53,7 +53,7 @@ struct LaunchResult {
 
 [[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& result);
 
-// Says whether earlier tries to start an epoch may still have an effect.
+// States whether earlier tries to start an epoch may still have an effect.
 struct LaunchDoubt {
   enum class Kind : std::uint8_t {
     none,     // nothing was ever sent
