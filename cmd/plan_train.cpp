@@ -42,7 +42,7 @@ constexpr Option k_options[] = {
     {"what-if", 0, "PARTS", "also answer the same question with these parts, for comparison", "", Completion::nothing, "", true},
     {"rank", 0, "BY", "the order of the plans", "time", Completion::choices, "time|cost|expected"},
     {"budget", 0, "USD", "the most that the training may cost"},
-    {"deadline", 0, "TIME", "within which it must be done (3d, 12h)"},
+    {"deadline", 0, "TIME", "the time within which it must be done (3d, 12h)"},
     {"price", 0, "USD", "price of one GPU for one hour", "the price of the hosts, otherwise the list price"},
     {"payload", 0, "KIND", "over a WAN: the type in which each parameter is sent", "fp32", Completion::choices, "fp32|bf16|int8"},
     {"explain", 0, "", "why the other layouts cannot run it"},

@@ -40,7 +40,7 @@ struct Gap {
   bool operator==(const Gap&) const = default;
 };
 
-// MHz. `now` while nothing runs is an idle clock.
+// Holds clocks in MHz. While nothing runs, `now` is an idle clock.
 struct GpuClocks {
   std::optional<std::uint32_t> core_mhz, core_max_mhz, memory_mhz, memory_max_mhz;
   bool operator==(const GpuClocks&) const = default;

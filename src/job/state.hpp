@@ -485,7 +485,8 @@ struct Step {
 
 // Starts the life of a job just submitted.
 [[nodiscard]] Step submitted(JobId id, const Spec& spec, WallTime at);
-// Total: an event that does not apply (stale epoch, already done) changes nothing and records nothing.
+// Applies one event. The function is total: an event that does not apply (stale epoch, already done) changes nothing
+// and records nothing.
 [[nodiscard]] Step step(const State& state, const TimedEvent& event);
 // Returns everything unfinished: what a supervisor that just started must (re)do.
 [[nodiscard]] std::vector<Effect> pending(const State& state);

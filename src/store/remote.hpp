@@ -28,7 +28,7 @@ struct RemoteMark {
 [[nodiscard]] Result<std::optional<RemoteMark>> read_mark(Backend& remote);  // nullopt: it is nobody's
 // Returns false if another writer was first.
 [[nodiscard]] Result<bool> write_mark(Backend& remote, const RemoteMark& mark);
-// refused, with what the remote says instead, unless it carries this mark.
+// Fails with refused, and the remote's own mark, unless it carries this mark.
 [[nodiscard]] Result<void> check_mark(Backend& remote, const RemoteMark& ours);
 
 // Writes, lists, reads and removes an object with a random name, and checks that a taken name is refused.

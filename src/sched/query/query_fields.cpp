@@ -188,7 +188,7 @@ constexpr Field k_fields[] = {
     {"machine_id", "", Unit::text, "of the operating system", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.inventory->machine_id); }},
     // --- What was measured
-    {"verified", "verification", Unit::flag, "the last benchmark confirmed what the host claims to be", true,
+    {"verified", "verification", Unit::flag, "the last benchmark confirmed the host's declared hardware", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "verified"); }},
     {"total_flops", "", Unit::tflops, "16-bit matrix rate of all GPUs together", false, FieldSource::host,
      [](const Subject& h) { return figure(h, "total_flops"); }},
