@@ -71,7 +71,7 @@ class HostState {
 
   // Functions for ending. await_settled waits a while until the supervisor of an earlier boot's attempt has tidied up.
   [[nodiscard]] virtual bool await_settled(const AttemptKey& key) = 0;
-  // Called before remove(): the working directory stays for this long.
+  // Gets called before remove(): the working directory stays for this long.
   [[nodiscard]] virtual Result<void> keep_work(const AttemptKey&, Duration) { return {}; }
   [[nodiscard]] virtual Result<void> remove(const AttemptKey& key) = 0;  // all but the fence
 };

@@ -55,7 +55,7 @@ struct Readiness {
   bool proven = false;  // some replica of the service was ready: the program can serve
   bool operator==(const Readiness&) const = default;
 };
-// The gateway saw the server ready in this epoch; or (epoch 0) that of another replica of the service.
+// The gateway saw the server ready in this epoch, or (epoch 0) the server of another replica of the service.
 struct ServerReady {
   Epoch epoch;
 };

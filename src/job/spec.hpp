@@ -23,7 +23,8 @@
 
 namespace gridctl::job {
 
-// Notation: vendor:names:memory range:count, each part optional ("nvidia:A100,H100:40GB..:2").
+// Describes a request in the notation vendor:names:memory range:count, each part optional
+// ("nvidia:A100,H100:40GB..:2").
 struct GpuRequest {
   std::optional<Vendor> vendor;
   std::vector<std::string> names;           // any of; matched without case, spaces, '-' and '_'; empty = any

@@ -29,7 +29,7 @@ struct Model {
   int shared_experts = 0;  // always active, each `expert_ffn` wide
   int expert_ffn = 0;      // 0: ffn
   int dense_layers = 0;    // the first layers of a mixture model that have none
-  // Multi-head latent attention (DeepSeek): ranks of its compressed projections; 0: ordinary attention.
+  // Describe multi-head latent attention (DeepSeek): ranks of its compressed projections; 0: ordinary attention.
   int q_rank = 0, kv_rank = 0, rope_dim = 0;
   double params_said = 0;  // as printed by whoever published it; 0: computed
 

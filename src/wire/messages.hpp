@@ -263,7 +263,7 @@ struct LogReply {
   std::uint64_t end_offset = 0;
 };
 
-// Bulk operations (own connection):
+// Defines the bulk operations (own connection):
 //   have  {"chunks":[hex…<=4096]} -> reply {"missing":[index…]}
 //   put   {"chunk":hex,"bytes":n} + data* + end -> reply {"stored":true}
 //   seal  {} -> reply {}: everything put on this connection is durable in the host's cache
@@ -297,7 +297,8 @@ struct EndRecord {
   std::uint16_t codec_parameter = 0;
 };
 
-// Encoding: request payload is {"op":NAME, …}. The name is the first word of each function pair below.
+// Returns the name of a request, whose payload is {"op":NAME, …}. The name is the first word of each function pair
+// below.
 [[nodiscard]] std::string request_name(std::string_view payload);  // "" when it is no JSON object with "op"
 
 // Every reply that is an error is {"error":{"code","message","hint"}}.
