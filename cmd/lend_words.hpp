@@ -20,7 +20,7 @@ struct Hours {
 [[nodiscard]] Result<std::optional<Hours>> hours_of(const Parsed& parsed);
 // Writes the options' values into `terms`, and leaves the rest. Errors: usage.
 [[nodiscard]] Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms);
-// Options for an owner's limits, which `join` and `limits` share.
+// Declare the options for an owner's limits, which `join` and `limits` share.
 inline constexpr Option k_disk_option{"disk", 0, "SIZE", "how much of the disk jobs and the data kept for them may use, such as 50GB; or 'all'"};
 inline constexpr Option k_max_job_option{"max-job", 0, "DURATION", "a job that has run for this long ends here and continues on another host; or 'unlimited'"};
 inline constexpr Option k_cpus_option{"cpus", 0, "N", "processors that jobs may use together; or 'all'"};

@@ -24,7 +24,7 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr int k_exits[] = {1, 2, 3, 4, 5, 7, 9};
 
-// Keys for which the gateway supports only one value.
+// Checks keys for which the gateway supports only one value.
 Result<void> check_same_address(const job::Spec& before, const job::Spec& after) {
   std::string key;
   const job::Service &one = *before.service, &other = *after.service;

@@ -241,7 +241,7 @@ Result<void> read_settings(const Context& context, const Parsed& parsed, SimQues
   question.grid.horizon = horizon
                               ? seconds(*horizon)
                               : std::min(std::max(k_horizon_work * question.grid.work, k_horizon_min), k_horizon_max);
-  if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than nothing");
+  if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than 0");
   TRY(read_deadline(context, parsed, question));
   settings.budget = question.spec.budget_total;
   for (const std::string& list : parsed.values("interval"))

@@ -15,13 +15,14 @@ namespace {
 constexpr std::string_view k_signs = "_./,:=+@%-^ \t\n;|&<>\"'$*?[]()#{}";
 constexpr std::array<std::string_view, 20> k_bash_signs{"[[", "[ -v", "((", "<(", ">(", "<<", "&>", ">&", "|&", "$'", "$\"",
                                                         "+=", "==", "=(", "[^", "**", "..", "{,", ",}", "()"};
-// Words that only bash knows, or interprets differently from other shells.
+// Lists words that only bash knows, or interprets differently from other shells.
 constexpr std::array<std::string_view, 41> k_bash_words{
     "function", "source", "declare", "typeset", "local",  "let",      "pushd",   "popd",    "dirs",  "shopt", "mapfile",
     "select",   "time",   "coproc",  "enable",  "caller", "builtin",  "compgen", "disown",  "help",  "type",  "readarray",
     "ulimit",   "trap",   "kill",    "read",    "printf", "set",      "export",  "exec",    "wait",  "alias", ".",
     "unset",    "hash",   "history", "suspend", "logout", "complete", "test",    "getopts"};
-// Variables that have the same meaning everywhere and contain no backslash, which shells treat differently in `echo`.
+// Lists variables that have the same meaning everywhere and contain no backslash, which shells treat differently in
+// `echo`.
 constexpr std::array<std::string_view, 5> k_plain_variables{"GRIDCTL_TASK_INDEX", "GRIDCTL_TASK_NUMBER",
                                                             "GRIDCTL_TASK_SLOT", "GRIDCTL_TASK_COUNT",
                                                             "SLURM_ARRAY_TASK_ID"};

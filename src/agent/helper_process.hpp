@@ -15,7 +15,7 @@
 
 namespace gridctl::agent {
 
-// Lines of the helper: it awaits the next order, it has ended well, a device begins.
+// Name the helper's lines: it awaits the next order, it has ended well, a device begins.
 inline constexpr std::string_view k_helper_ready = "ready", k_helper_done = "done", k_helper_device = "device";
 
 // Returns the helper's own binary, which the agent carries inside.

@@ -70,7 +70,7 @@ class Device {
   [[nodiscard]] virtual Result<void> launch(const std::string& kernel, std::uint32_t columns, std::uint32_t rows,
                                             const std::vector<Argument>& arguments) = 0;
   // Queues C = A B^T with the maker's own library: rows x inner and columns x inner in bf16, C in fp32. Fails with
-  // Fails with unsupported if there is none.
+  // unsupported if there is none.
   [[nodiscard]] virtual Result<void> multiply(Buffer&, Buffer&, Buffer&, std::uint32_t /*rows*/,
                                               std::uint32_t /*columns*/, std::uint32_t /*inner*/) {
     return make_error(Code::unsupported, "no library multiplies matrices on this device");
