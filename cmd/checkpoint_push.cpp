@@ -35,7 +35,7 @@ Result<registry::Checkpoint> store_directory(Context& context, registry::Registr
   return checkpoint;
 }
 
-// Then no attempt of the job could commit a checkpoint in the meantime.
+// Requires that the job is idle, so that no attempt of it commits a checkpoint in the meantime.
 Result<void> check_idle(const registry::Job& job) {
   if (job.machine.attempt() == nullptr) return {};
   return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has a running attempt",

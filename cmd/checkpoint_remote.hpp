@@ -29,7 +29,7 @@ struct RemoteCheckpoint {
 [[nodiscard]] bool is_whole(const store::CopyRecord& record, const store::RemoteListing& there);
 
 // Parses "JOB[@NUMBER]", where JOB is an id, the beginning of one or a name; without a number, the newest complete one.
-// checkpoint_damaged if this state directory knows it, and the remote returns another one under its name.
+// Fails with checkpoint_damaged if this state directory knows it, and the remote returns another one under its name.
 [[nodiscard]] Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry,
                                                    const std::string& remote, const std::string& text);
 

@@ -59,7 +59,7 @@ Line divide(const Arguments& arguments) {
   return line;
 }
 
-// Options that may appear without a command.
+// Lists options that may appear without a command.
 const std::vector<std::string> k_alone{"--version", "--help"};
 
 std::vector<std::string> known_nouns() {

@@ -80,7 +80,7 @@ struct Command {
 // Returns every command, in the order of help; hidden ones last.
 [[nodiscard]] std::span<const Command* const> all_commands();
 [[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
-// "job submit"
+// Returns "job submit".
 [[nodiscard]] std::string full_name(const Command& command);
 
 // Returns options of every command; `timeout` only for those that wait.
@@ -99,8 +99,8 @@ struct ExitText {
 [[nodiscard]] std::span<const ExitText> exit_texts();
 [[nodiscard]] std::string_view exit_meaning(int code);
 [[nodiscard]] std::set<int> exit_codes_of(const Command& command);
-// Exit codes beyond 0 and 2, for commands that read the state; that name a job, provider or checkpoint; that follow a
-// job.
+// List exit codes beyond 0 and 2, for commands that read the state; that name a job, provider or checkpoint; that
+// follow a job.
 inline constexpr int k_exits_state[] = {7};
 inline constexpr int k_exits_job[] = {3, 7};
 inline constexpr int k_exits_follow[] = {1, 3, 5, 7, 9, 130};

@@ -25,7 +25,7 @@ struct DeadlineView {
 // Returns the outlook of a job that would be submitted now.
 [[nodiscard]] std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched::Decision& decision,
                                                             WallTime now);
-// usage if the deadline has already passed.
+// Fails with usage if the deadline has already passed.
 [[nodiscard]] Result<void> check_deadline(const job::Spec& spec, WallTime now);
 // Returns why the deadline may be missed, or cannot be planned for; empty if all is well.
 [[nodiscard]] std::string deadline_doubt(const job::Spec& spec, const sched::Decision& decision, WallTime now);

@@ -21,7 +21,8 @@ std::vector<probe::Finding> findings_of(const registry::Provider& provider) {
   std::optional<EngineKind> wanted;
   if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
   std::vector<probe::Finding> findings = probe::preflight(provider.inventory, wanted);
-  // Nothing can be repaired here: this is reported when the host is registered or checked, not at each look.
+  // The user cannot repair anything here: the finding is reported when the host is registered or checked, not at each
+  // look.
   std::erase_if(findings, [](const probe::Finding& finding) { return finding.point == "isolation"; });
   return findings;
 }

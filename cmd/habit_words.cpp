@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 13> k_job_nouns{"pod", "pods", "po", "job
 constexpr std::array<std::string_view, 10> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers", "offer",
                                                        "machines", "machine", "gpus"};
 constexpr std::array<std::string_view, 4> k_kube_verbs{"get", "describe", "delete", "destroy"};
-// Options with a value, from sbatch, srun, sky and docker, that say nothing about what runs.
+// Lists options with a value, from sbatch, srun, sky and docker, that do not affect the program.
 constexpr std::array<std::string_view, 18> k_with_value{"-f", "--file", "--filename", "-c", "--cluster", "-n", "-N", "-p",
                                                        "-t", "-J", "-o", "-e", "-A", "-v", "--volume", "-w", "-u", "--name"};
 

@@ -131,7 +131,7 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
     for (const Foreign& foreign : k_commands)
       if (foreign.word == word)
         return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
-  // For one of our verbs without its noun, jobs are meant if both have it.
+  // A verb without its noun means jobs if several nouns have it.
   for (const std::string_view noun : {"job", "provider", "checkpoint", "daemon"})
     if (const Command* command = find_command(noun, word); command != nullptr && !command->hidden && word != "ls")
       return make_error(Code::usage, shown + ": the noun is missing",

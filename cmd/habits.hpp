@@ -15,7 +15,7 @@ namespace gridctl::cmd {
 // Returns the command that this noun and verb mean, including other words for the verb: "ls" for "list".
 [[nodiscard]] const Command* command_by_habit(std::string_view noun, std::string_view verb);
 
-// For a first word that is not one of our nouns, returns what to type instead. `arguments`: everything typed.
+// Returns the command to type instead of a first word that is not one of our nouns. `arguments`: everything typed.
 [[nodiscard]] std::optional<Error> foreign_command(const std::vector<std::string>& arguments);
 // Returns how to write another tool's option here. Empty: not known.
 [[nodiscard]] std::string foreign_option(const Command& command, std::string_view option);

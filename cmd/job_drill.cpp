@@ -334,7 +334,7 @@ const Command k_job_drill{
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
-        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss, compared for the steps that run twice, show "
+        "120', 'epoch=3', …) or otherwise by the checkpoints that the job saves. Numbers such as the loss, compared for the steps that run twice, show "
         "whether it continues exactly; 'recovery: {exact: required}' in the job file makes the drill fail otherwise. It "
         "then ends the drill's job and cleans up the hosts. The drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
         "the host.\n\nThe job sees GRIDCTL_DRILL=1, so that it can use a smaller model or data set, and "

@@ -62,7 +62,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job about, registry.job(id));
   if (rank && *rank != 0 && !has_ranks(about.spec))
-    return make_error(Code::not_found, "job " + id.value + " is a single process: there is no rank " + std::to_string(*rank),
+    return make_error(Code::not_found, "job " + id.value + " is a single process and has no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
   if (parsed.has("task") && !about.spec.tasks)
     return make_error(Code::usage, "job " + id.value + " is not a bag of tasks", "gridctl job logs " + id.value);

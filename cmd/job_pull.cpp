@@ -27,7 +27,7 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Complet
 constexpr Option k_options[] = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
-// Says where files of the job are on a host, if there are any.
+// States where files of the job are on a host, if there are any.
 struct Results {
   HostName host;
   Epoch epoch;

@@ -32,7 +32,7 @@ constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show
                                   {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"},
                                   {"Get its job file back", "gridctl job show train-gpt --file > train.yaml"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"file", 0, "", "print the job file as it was submitted"}};
+constexpr Option k_options[] = {{"file", 0, "", "print the submitted job file"}};
 
 // Returns text such as "4.20 USD of 50.00 USD, enough for 30.5h at 1.50 USD an hour".
 std::string cost_text(const registry::Job& job, double price) {

@@ -51,7 +51,7 @@ template <class List, class Json>
   for (const auto& one : list) text.append(text.size() > 1 ? "," : "").append(json(one));
   return text + "]";
 }
-// ["a","b"]
+// Returns ["a","b"].
 [[nodiscard]] inline std::string json_list(const std::vector<std::string>& texts) {
   return json_list(texts, json_value<std::string>);
 }

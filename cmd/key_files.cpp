@@ -40,7 +40,7 @@ Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
 
 std::string id_text(const store::StoreKey& key) { return to_hex(ByteView{key.id().bytes}); }
 
-// A key can be saved whatever else is damaged here.
+// Saving a key must work even if everything else here is damaged.
 std::string newest_lines(Context& context, const store::StoreKey& key) {
   const auto known = [&]() -> Result<std::vector<store::Newest>> {
     TRY_ASSIGN(registry::Registry registry, context.open_for_reading());

@@ -26,13 +26,13 @@ constexpr Duration k_timeout = std::chrono::minutes{2};
 constexpr std::size_t k_token_max = 16 * 1024;
 
 constexpr Example k_examples[] = {
-    {"Lend this machine to whoever sent the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
+    {"Lend this machine to the sender of the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
     {"At night only", "gridctl provider join gridctl-lend-1.AAAAC2JvYi... --hours 23:00-07:00"},
     {"In a script, from a file", "gridctl provider join - --yes < token"}};
 constexpr Positional k_positionals[] = {{"TOKEN|-"}};
 constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
-    {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing",
+    {"egress", 0, "WHAT", "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
     k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
     k_on_battery_option, k_price_option, k_registries_option,
@@ -53,7 +53,7 @@ Result<void> check_engine(Context& context, wire::Egress egress, const Inventory
   if (!problems.empty()) problems = " (" + problems + ")";
   if (filtered)
     return make_error(Code::engine, "podman and slirp4netns keep jobs out of your home network, and they do not work here" + problems,
-                      "sudo apt install podman slirp4netns   # or, if jobs may reach all that you reach: --egress open");
+                      "sudo apt install podman slirp4netns   # or, if jobs may reach everything that you reach: --egress open");
   show_problems(context, probe::preflight(inventory, EngineKind::podman, context.now()));
   return make_error(Code::engine, "this machine cannot run containers, and jobs of others run in nothing else" + problems,
                     "sudo apt install podman");
@@ -96,7 +96,7 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
     if (!proven)
       return make_error(Code::refused, "this machine is lent to " + sanitize(terms->who) + " already, by way of " +
                                            sanitize(its ? its->relay : "a relay that cannot be read") +
-                                           "; this invitation would take that one's jobs over",
+                                           "; this invitation would take over the jobs of that host",
                         "gridctl lend leave " + other.id() + "   # then join again");
     all.push_back(other);
   }
@@ -160,7 +160,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (const std::string unseen = unseen_use(context, wanted); !unseen.empty()) context.note("--when idle: " + unseen);
   if (!parsed.has("yes")) {
     if (!context.terminal_in || !context.terminal_err || context.json)
-      return make_error(Code::usage, "nobody is there to be asked whether " + sanitize(token.who) +
+      return make_error(Code::usage, "without a terminal, gridctl cannot ask whether " + sanitize(token.who) +
                                          " may use this machine; --yes says so");
     if (!ask_owner(context, token, wanted)) return make_error(Code::interrupted, "not lent; nothing was changed");
   }

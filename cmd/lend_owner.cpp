@@ -41,7 +41,7 @@ constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend li
                                          {"No more than 20 Mbit/s of your upload, and cool GPUs", "gridctl lend limits --up 20Mbps --max-heat 80C"},
                                          {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}};
 constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
-constexpr Example k_leave_examples[] = {{"Lend to nobody any more", "gridctl lend leave"},
+constexpr Example k_leave_examples[] = {{"Stop lending this machine", "gridctl lend leave"},
                                         {"Not to this researcher any more", "gridctl lend leave alice@laptop"}};
 constexpr Positional k_leave_positionals[] = {{"RESEARCHER", Completion::nothing, false}};
 constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, false}};
@@ -49,7 +49,7 @@ constexpr Option k_grace_options[] = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
 constexpr Option k_limits_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
-    {"egress", 0, "WHAT", "what jobs reach: the Internet but not your home network, all that you reach, or nothing", "",
+    {"egress", 0, "WHAT", "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing", "",
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
      "yes|no"},
@@ -85,7 +85,7 @@ Result<std::vector<Running>> running_of(const lend::Lent& lent, const wire::Gues
 Result<std::vector<lend::Lent>> those_lent() {
   std::vector<lend::Lent> all = lend::all_lent();
   if (!all.empty()) return all;
-  return make_error(Code::not_found, "this machine is lent to nobody", "gridctl provider join TOKEN");
+  return make_error(Code::not_found, "this machine is not lent to anybody", "gridctl provider join TOKEN");
 }
 
 std::string state_of(const lend::Lent& lent, const wire::GuestTerms& terms, WallTime now) {
@@ -306,7 +306,7 @@ Result<std::vector<lend::Lent>> named(const Parsed& parsed) {
   return make_error(Code::not_found, "this machine is not lent to '" + sanitize(name) + "'", "gridctl lend status");
 }
 
-// Removes the rest when the machine is lent to nobody. Returns true if nobody else needs the folder and it is gone.
+// Removes the rest when the machine is no longer lent. Returns true if no other user needs the folder and it is gone.
 Result<bool> remove_the_rest(os::Clock& clock) {
   (void)lend::forget_boot();
   for (const BootTime until = clock.boot() + k_grace; lend::is_serving() && clock.boot() < until;) os::pause_for(k_look);
@@ -364,7 +364,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
   }
   if (context.json) return context.print_line(JsonObject()("jobs_ended", ended)("removed", gone).text());
   if (!others.empty()) return context.print_line("this machine is still lent to " + std::to_string(others.size()) + jobs);
-  context.print_line("this machine is lent to nobody any more" + jobs);
+  context.print_line("this machine is no longer lent to anybody" + jobs);
   const os::Path home = lend::agent_home();
   context.note(gone ? home.string() + " is removed" : home.string() + " stays: somebody else runs jobs here");
   return 0;
@@ -385,7 +385,7 @@ Result<int> dial(Context& context, const Parsed& parsed) {
   return 0;
 }
 
-constexpr Example k_serve_examples[] = {{"In the foreground, to see what it does", "gridctl lend serve"}};
+constexpr Example k_serve_examples[] = {{"Serve in the foreground and watch the connections", "gridctl lend serve"}};
 constexpr Example k_dial_examples[] = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}};
 constexpr Positional k_dial_positionals[] = {{"ID"}};
 }  // namespace
@@ -401,7 +401,7 @@ const Command k_lend_status{.noun = "lend",
                             .run = lend_owner::status};
 const Command k_lend_pause{.noun = "lend",
                            .verb = "pause",
-                           .summary = "end the jobs of others here, and let none begin",
+                           .summary = "end the jobs of others here, and start no new ones",
                            .examples = lend_owner::k_pause_examples,
                            .description =
                                "Ends the jobs that others run on this machine: their programs are told to save what they "
@@ -413,7 +413,7 @@ const Command k_lend_pause{.noun = "lend",
                            .run = lend_owner::pause};
 const Command k_lend_resume{.noun = "lend",
                             .verb = "resume",
-                            .summary = "let jobs of others begin here again",
+                            .summary = "allow jobs of others to start here again",
                             .examples = lend_owner::k_resume_examples,
                             .description = "Ends a pause. Also starts the process that connects this machine, if it does "
                                            "not run.",
@@ -454,19 +454,19 @@ const Command k_lend_limits{.noun = "lend",
                             .run = lend_owner::limits};
 const Command k_lend_log{.noun = "lend",
                          .verb = "log",
-                         .summary = "show what happened on this machine",
+                         .summary = "show the events on this machine",
                          .examples = lend_owner::k_log_examples,
                          .description = "Prints connections, pauses and changes of what is lent, with their times.",
                          .exit_codes = lend_owner::k_exits,
                          .run = lend_owner::show_log};
 const Command k_lend_leave{.noun = "lend",
                            .verb = "leave",
-                           .summary = "lend this machine to nobody any more",
+                           .summary = "stop lending this machine",
                            .examples = lend_owner::k_leave_examples,
                            .description =
-                               "Ends the jobs of others, disconnects, and removes what gridctl has put on this machine: "
-                               "~/.gridctl with its keys, and what starts it with the machine. Images stay in podman or "
-                               "docker. Works without network. Whoever was invited can be invited again.\n\nWith RESEARCHER, "
+                               "Ends the jobs of others, disconnects, and removes everything that gridctl has put on this machine: "
+                               "~/.gridctl with its keys, and the entry that starts it at boot. Images stay in podman or "
+                               "docker. It works without a network. The same researcher can invite you again.\n\nWith RESEARCHER, "
                                "as 'gridctl lend status' names him, the machine stays lent to the others.",
                            .positionals = lend_owner::k_leave_positionals,
                            .options = lend_owner::k_grace_options,

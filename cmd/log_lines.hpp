@@ -19,7 +19,7 @@ namespace gridctl::cmd {
 
 class LogLines {
  public:
-  // usage if --since or --grep cannot be read. `rank`: only the lines of that rank.
+  // Fails with usage if --since or --grep cannot be read. `rank`: only the lines of that rank.
   [[nodiscard]] static Result<LogLines> make(Context& context, const Parsed& parsed, JobId job, std::optional<std::uint64_t> rank);
   LogLines(LogLines&&) noexcept;
   ~LogLines();

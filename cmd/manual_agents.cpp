@@ -27,7 +27,7 @@ constexpr Section k_sections[] = {
      "gridctl job logs JOB_ID\ngridctl job pull JOB_ID results\n.fi\n"},
     {"WHAT IS SAFE TO REPEAT",
      "Commands that only look (ls, show, logs, events, explain, doctor, plan, check) change nothing. Of those that change "
-     "something,\n.B job apply\nwith a job file may be repeated at will: while a job of that name has the same content and "
+     "something,\n.B job apply\nwith a job file may be repeated freely: while a job with that name has the same content and "
      "waits, runs or has succeeded, nothing happens.\n.B job submit\nstarts another job each time. Cancelling a job that has "
      "ended, draining a drained host and pausing a paused job change nothing.\n"},
     {"WHAT COSTS MONEY",

@@ -113,7 +113,7 @@ std::string many_nodes() {
       "each other in a bubble of (stages - 1) / micro-batches. Context parallelism splits long sequences, expert "
       "parallelism the experts of a mixture.");
   const plan::Answer answer = plan::search(question);
-  text += paragraph("llama-3-70b on eight nodes of eight H100, best first:");
+  text += paragraph("llama-3-70b on eight nodes with eight H100 each, best first:");
   std::string rows;
   for (std::size_t i = 0; i < std::min<std::size_t>(4, answer.best.size()); ++i)
     rows += (i > 0 ? "\n" : "") + told(answer.best[i]);

@@ -51,7 +51,7 @@ std::string clear_text_warning(const sched::GangDecision& gang, const std::vecto
   if (lent.empty()) return "";
   return "the members of this job exchange data unencrypted, and " + join(lent, ", ") +
          (lent.size() == 1 ? " belongs" : " belong") +
-         " to others: who runs these hosts or the network between them can read and change the data; "
+         " to others: anyone who runs these hosts or the network between them can read and change the data; "
          "sensitivity: private keeps the job on your own hosts";
 }
 

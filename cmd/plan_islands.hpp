@@ -38,7 +38,7 @@ struct TogetherAtSite {
 // Returns text such as "H100 SXM5 80GB and A100 together: …"; `alone` is the best of one kind, if one can run it.
 [[nodiscard]] std::string together_text(const TogetherAtSite& found, const plan::Plan* alone);
 
-// Says whether groups far from each other, or hosts with slow links, can train separately and exchange occasionally
+// States whether groups far from each other, or hosts with slow links, can train separately and exchange occasionally
 // (DiLoCo), with the numbers. Empty: there is one island.
 [[nodiscard]] std::string over_wan(const std::vector<Tried>& tried, const std::vector<registry::HostLink>& links,
                                    double bytes_per_param);

@@ -220,7 +220,7 @@ Result<plan::Model> read_model(const Parsed& parsed) {
 }
 
 std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts) {
-  // Hosts with equal GPUs, as many of them, and one site: those communicate as a gang may.
+  // Groups hosts by GPUs, their number, and site, because such hosts may communicate as a gang.
   std::map<std::string, std::vector<const sched::HostFacts*>> groups;
   for (const sched::HostFacts* host : hosts) {
     if (host->inventory->gpus.empty()) continue;

@@ -35,7 +35,7 @@ struct Machines {
 [[nodiscard]] Result<plan::Model> read_model(const Parsed& parsed);
 // Reads "7B", "350M", "20B tokens": a number with K, M, B or T.
 [[nodiscard]] Result<double> read_amount(std::string_view option, std::string_view text);
-// "10 Gbit/s"
+// Formats a rate as "10 Gbit/s".
 [[nodiscard]] std::string rate_text(double bytes_per_s);
 // Reads --gpu NAME:COUNT[xNODES], otherwise the hosts of the registry that --on allows, grouped by GPU and count.
 [[nodiscard]] Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed);

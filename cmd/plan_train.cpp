@@ -27,24 +27,24 @@ constexpr Positional k_positionals[] = {{"DIR", Completion::directory, false}};
 constexpr Option k_options[] = {
     {"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
     {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
-    {"tokens", 0, "N", "of the whole training (20B)", "one step"},
+    {"tokens", 0, "N", "number of tokens in the complete training (20B)", "one step"},
     {"seq", 0, "N", "tokens of a sequence", "the model's, at most 8192"},
     {"batch", 0, "N", "sequences of a step, all GPUs together", "about 4M tokens; of an adapter 128K"},
-    {"method", 0, "METHOD", "what is trained", "full", Completion::choices, "full|lora|qlora"},
+    {"method", 0, "METHOD", "which parameters are trained", "full", Completion::choices, "full|lora|qlora"},
     {"precision", 0, "KIND", "of the matrices", "bf16", Completion::choices, "fp32|fp16|bf16|fp8"},
     {"optimizer", 0, "NAME", "adamw, adamw-8bit, adamw-bf16, sgd, sgd-momentum, lion, adafactor, muon", "adamw"},
     {"framework", 0, "NAME", "assume the habits of this framework",
-     "that of --emit, else megatron, of adapters PEFT"},
+     "the one of --emit, otherwise megatron, or PEFT for adapters"},
     {"gpu", 0, "SPEC", "machines by name: H100:8x4 is four nodes of eight", "the registered hosts"},
     {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
-    {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)", "as measured, else assumed and printed"},
+    {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)", "as measured, otherwise assumed and printed"},
     {"layout", 0, "PARTS", "parts that are given, as in dp=8,tp=4; the parts: dp tp pp cp ep zero vpp mb recompute offload"},
-    {"what-if", 0, "PARTS", "the same question with these parts, beside the answer", "", Completion::nothing, "", true},
-    {"rank", 0, "BY", "what comes first", "time", Completion::choices, "time|cost|expected"},
-    {"budget", 0, "USD", "what the whole may cost"},
-    {"deadline", 0, "TIME", "within which it must be done (3d, 12h)"},
-    {"price", 0, "USD", "of a GPU and hour", "of the hosts, else the list price"},
-    {"payload", 0, "KIND", "over a WAN: what is sent of each parameter", "fp32", Completion::choices, "fp32|bf16|int8"},
+    {"what-if", 0, "PARTS", "also answer the same question with these parts, for comparison", "", Completion::nothing, "", true},
+    {"rank", 0, "BY", "the order of the plans", "time", Completion::choices, "time|cost|expected"},
+    {"budget", 0, "USD", "the most that the training may cost"},
+    {"deadline", 0, "TIME", "the time within which it must be done (3d, 12h)"},
+    {"price", 0, "USD", "price of one GPU for one hour", "the price of the hosts, otherwise the list price"},
+    {"payload", 0, "KIND", "over a WAN: the type in which each parameter is sent", "fp32", Completion::choices, "fp32|bf16|int8"},
     {"explain", 0, "", "why the other layouts cannot run it"},
     {"emit", 0, "TARGET", "write the files that run it into DIR", "", Completion::choices,
      "torchrun|fsdp|deepspeed|accelerate|megatron|torchtitan"}};
@@ -166,7 +166,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
   return std::move(*best);
 }
 
-// Nothing can run it: returns the numbers, and the alternatives.
+// Returns the error if nothing can run the training: the numbers, and the alternatives.
 Error nothing_runs(const PlanReport& report) {
   const plan::Question& q = report.question;
   Error error = make_error(Code::no_provider_fits,
@@ -278,7 +278,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_plan_train{
     .noun = "plan",
     .verb = "train",
-    .summary = "which layout trains a model, how long it takes and what it costs",
+    .summary = "find the layout, the time and the cost of training a model",
     .examples = plan_train::k_examples,
     .description =
         "Looks at every way to divide a training over the GPUs: data, tensor, pipeline, context and expert "

@@ -104,7 +104,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (report.mismatch().empty()) return 0;
   return make_error(Code::refused,
                     provider.name.value +
-                        " is not what it is declared to be, no job is offered to it: " + sanitize(report.mismatch()),
+                        " does not match its declaration, so it gets no jobs: " + sanitize(report.mismatch()),
                     "gridctl provider bench " + provider.name.value);
 }
 }  // namespace

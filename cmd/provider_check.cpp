@@ -56,7 +56,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
         JsonObject()("name", provider.name.value)("passed", passed).raw("findings", findings_json(findings)).text());
   show_findings(context, findings);
   if (!passed)
-    return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended");
+    return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until the failed checks pass");
   if (!context.json) context.print_line(provider.name.value + " is ready");
   return 0;
 }

@@ -63,8 +63,8 @@ class Emptying {
     const job::Attempt* attempt = job.machine.attempt();
     if (attempt != nullptr && attempt->on(name_) != nullptr) return job.machine.reason_text;
     const bool answers = provider.liveness != "unreachable" && provider.liveness != "lost";
-    return answers ? "has left; what it left is being cleaned up"
-                   : "has left; what it left is cleaned up when " + name_.value + " answers again";
+    return answers ? "has left; its files are being cleaned up"
+                   : "has left; its files are cleaned up when " + name_.value + " answers again";
   }
 
   void tell(const registry::Job& job, const std::string& text) {

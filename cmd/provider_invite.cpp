@@ -31,7 +31,7 @@ constexpr Positional k_positionals[] = {{"NAME"}};
 constexpr Option k_options[] = {
     {"via", 0, "[USER@]HOST[:PORT]", "meet at this SSH server, which both of you reach"},
     {"at", 0, "USER@HOST[:PORT]", "meet at the SSH server of this machine: its address as your friend reaches it"},
-    {"expires", 0, "DURATION", "how long the invitation can be accepted; whoever has joined stays", "24h"},
+    {"expires", 0, "DURATION", "how long the invitation can be accepted; a host that has joined stays", "24h"},
     {"identity", 'i', "KEY", "private key file for your login at --via", "as ssh does", Completion::file, "", true},
     {"jump", 'J', "JUMP", "jump host on your way to --via, as with ssh -J"},
     {"host-key", 0, "SHA256:...", "expected fingerprint of that server's host key; suppresses the question"},
@@ -135,7 +135,7 @@ const Command k_provider_invite{
         "a forwarding or root access.\n\nWith --via the two of you meet at a server where you can log in. It needs an "
         "account of yours and nothing else: gridctl adds one line to its ~/.ssh/authorized_keys, which lets your friend's "
         "machine start one program there, and nothing more. The server passes bytes that it cannot read. With --at you "
-        "meet at this machine.\n\nThe token contains the keys of the connection: send it by a way that nobody else "
+        "meet at this machine.\n\nThe token contains the keys of the connection: send it by a channel that nobody else "
         "reads. The first machine that uses it is the only one that can. 'gridctl provider rm' takes it back.",
     .positionals = provider_invite::k_positionals,
     .options = provider_invite::k_options,

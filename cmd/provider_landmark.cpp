@@ -66,7 +66,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
       std::ranges::find_if(rows, [&](const control::LandmarkRow& row) { return row.mark.name == name; });
   if (action == "rm") {
     if (former == rows.end())
-      return make_error(Code::not_found, "there is no landmark '" + sanitize(name) + "'",
+      return make_error(Code::not_found, "no landmark is called '" + sanitize(name) + "'",
                         "gridctl provider landmark ls");
     const control::LandmarkRow gone = *former;
     rows.erase(former);

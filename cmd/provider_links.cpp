@@ -16,12 +16,12 @@ namespace provider_links {
 namespace {
 constexpr Example k_examples[] = {
     {"Show the network between here and the hosts", "gridctl provider links"},
-    {"Measure what is due, without waiting for the daemon", "gridctl provider links --measure"},
+    {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},
     {"List islands in a script", "gridctl provider links --json | jq .islands"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
-constexpr Option k_options[] = {{"measure", 0, "", "measure first what is due"},
+constexpr Option k_options[] = {{"measure", 0, "", "first measure the links that are due"},
                                 {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
-                                {"all", 0, "", "with --measure: also what is fresh, within the day's bytes"}};
+                                {"all", 0, "", "with --measure: also links measured recently, within the day's bytes"}};
 
 std::string rtt_or_dash(const std::optional<Duration>& rtt) { return rtt ? control::rtt_text(*rtt) : "-"; }
 std::string rate_or_dash(const std::optional<double>& rate) { return rate ? control::rate_text(*rate) : "-"; }
@@ -164,7 +164,7 @@ const Command k_provider_links{
     .summary = "network speed between here and the hosts",
     .examples = provider_links::k_examples,
     .description =
-        "Shows what was measured of the network: round trip and rate between here and every host and between hosts, "
+        "Shows the measurements of the network: round trip and rate between here and every host and between hosts, "
         "how "
         "old each figure is, and why one host cannot connect to another. From these follow sites (hosts within 5 ms of "
         "each other, or declared so and not contradicted) and islands (every pair joined by 10 Gbit/s and 2 ms, both "

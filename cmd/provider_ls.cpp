@@ -53,7 +53,7 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
   return table;
 }
 
-// Nothing matches, perhaps because of a word that can match nothing.
+// Notes words that can match nothing, after a query without results.
 void tell_doubts(Context& context, const sched::Query& query) {
   for (const std::string& word : query.words_for("gpu_name"))
     if (const std::string doubt = gpu_doubt(word); !doubt.empty()) context.note(doubt);

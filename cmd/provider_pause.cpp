@@ -30,7 +30,7 @@ Result<void> each_job(Context& context, registry::Registry& registry, const Host
     const Result<std::string> done = pause_in_place(context, registry, job, wish);
     const std::string text = sanitize(job.name) + " (" + id.value + ") ";
     if (done) context.note(text + *done);
-    else if (done.error().code == Code::not_found) context.note(text + "has ended meanwhile");
+    else if (done.error().code == Code::not_found) context.note(text + "ended before it could be stopped");
     else failed.push_back(text + "stays as it is: " + done.error().one_line());
   }
   for (const std::string& line : failed) context.note(line);

@@ -108,10 +108,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   show_findings(context, examined.findings);
   if (const HostName& other = examined.shares_machine_with; !other.empty())
     context.note(provider.name.value + " and " + other.value +
-                 " are SSH servers on one machine: what it has is counted once");
+                 " are SSH servers on one machine: its hardware is counted once");
   print_result(context, examined);
   if (probe::passed(examined.findings)) return 0;
-  return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended",
+  return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until the failed checks pass",
                     "gridctl provider check " + provider.name.value);
 }
 }  // namespace

@@ -33,7 +33,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
              control::keep_examined(registry, examined.provider, context.now()));
   if (context.json) return context.print_line(changes_json(provider.name, changes));
   for (const control::InventoryChange& change : changes) context.print_line(sanitize(control::describe(change)));
-  if (changes.empty()) context.print_line(provider.name.value + " is as it was");
+  if (changes.empty()) context.print_line(provider.name.value + " is unchanged");
   return 0;
 }
 }  // namespace

@@ -62,7 +62,7 @@ void tidy_lent(Context& context, const registry::Provider& provider) {
                  "); to close it, remove the line that ends with gridctl-lend-" + invitation->id +
                  " from ~/.ssh/authorized_keys there");
   lend::forget_invitation(context.state, invitation->id);
-  context.note("its owner can remove what is left there: gridctl lend leave");
+  context.note("its owner can remove the rest of gridctl there: gridctl lend leave");
 }
 
 void tidy(Context& context, registry::Registry& registry, const registry::Provider& provider) {
@@ -100,7 +100,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
   context.print_line(context.json ? JsonObject()("name", provider.name.value)("removed", true).text()
                                   : provider.name.value + " is forgotten");
-  if (!jobs.empty()) context.note("what still runs there ends by itself when its lease does");
+  if (!jobs.empty()) context.note("jobs that still run there end on their own when their lease ends");
   tidy(context, registry, provider);
   return 0;
 }
@@ -113,8 +113,8 @@ const Command k_provider_rm{.noun = "provider",
                             .examples = provider_rm::k_examples,
                             .description =
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
-                                "they are given up there and go on elsewhere. Refused, too, while it is a "
-                                "remote for copies; with --force it takes none until it is registered again. Its "
+                                "they are given up there and continue on other hosts. Refused, too, while it is a "
+                                "remote for copies; with --force it stores no more copies until it is registered again. Its "
                                 "pinned host key is kept. What gridctl has put on the host (~/.gridctl: the agent, "
                                 "and a cache of what jobs need) is removed, unless others use it, too.",
                             .positionals = provider_rm::k_positionals,

@@ -80,7 +80,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   };
   if (!told.empty()) TRY(registry.together(write));
   if (context.json) return context.print_line(ui::provider_json(after));
-  return context.print_line(after.name.value + (told.empty() ? " is as it was" : ": " + join(told, ", ")));
+  return context.print_line(after.name.value + (told.empty() ? " is unchanged" : ": " + join(told, ", ")));
 }
 }  // namespace
 }  // namespace provider_set
@@ -88,7 +88,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_set{
     .noun = "provider",
     .verb = "set",
-    .summary = "change what was said about a host",
+    .summary = "change what you have declared about a host",
     .examples = provider_set::k_examples,
     .description =
         "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "

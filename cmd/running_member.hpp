@@ -25,7 +25,7 @@ struct RunningMember {
   registry::Provider provider;
   std::uint32_t rank = 0;  // within its host
 };
-// not_found if no process of the job runs now, or not that attempt, or it has no such rank.
+// Fails with not_found if no process of the job runs now, or not that attempt, or it has no such rank.
 [[nodiscard]] Result<RunningMember> running_member(registry::Registry& registry, const JobId& id,
                                                    std::optional<std::uint64_t> rank,
                                                    std::optional<std::uint64_t> attempt);

@@ -24,7 +24,7 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr int k_exits[] = {1, 2, 3, 4, 5, 7, 9};
 
-// Keys for which the gateway supports only one value.
+// Checks keys for which the gateway supports only one value.
 Result<void> check_same_address(const job::Spec& before, const job::Spec& after) {
   std::string key;
   const job::Service &one = *before.service, &other = *after.service;
@@ -124,7 +124,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return k_job_submit.run(context, words);
   }
   if (!leader->spec.service)
-    return make_error(Code::exists, "job " + leader->name + " (" + leader->id.value + ") runs, and is no service",
+    return make_error(Code::exists, "job " + leader->name + " (" + leader->id.value + ") is running and is not a service",
                       "gridctl job cancel " + leader->id.value);
   for (const std::string& warning : file.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_same_address(leader->spec, file.spec));

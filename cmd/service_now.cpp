@@ -48,7 +48,7 @@ Result<JobId> resolve_service(registry::Registry& registry, const std::string& n
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   if (!job.spec.service)
     return make_error(Code::not_found,
-                      "job " + job.name + " (" + id.value + ") is no service: its file has no 'service'",
+                      "job " + job.name + " (" + id.value + ") is not a service: its file has no 'service'",
                       "gridctl service ls");
   return job.spec.twin_of.value.empty() ? id : job.spec.twin_of;
 }

@@ -30,15 +30,15 @@ constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr Option k_options[] = {
     {"work", 0, "TIME", "compute time on a host of speed 1, without checkpoints and failures"},
     {"hosts", 0, "FILE", "hosts and their failure rates; see gridctl-sim(5)", "", Completion::file},
-    {"from-registry", 0, "", "use the registered providers and what was observed of them"},
+    {"from-registry", 0, "", "use the registered providers and gridctl's observations of them"},
     {"trace", 0, "[HOST=]FILE", "recorded availability of HOST, or of all hosts", "", Completion::file, "", true},
     {"runs", 0, "N", "number of simulated runs per choice", "1000"},
     {"seed", 0, "N", "random seed; the same seed gives the same figures", "1"},
-    {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and those around it",
+    {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and the intervals around it",
      Completion::nothing, "", true},
-    {"stall", 0, "TIME", "how long a checkpoint pauses the job", "as measured of a job of this name, else 5s"},
+    {"stall", 0, "TIME", "how long a checkpoint pauses the job", "as measured for a job with this name, otherwise 5s"},
     {"size", 0, "SIZE", "size of a checkpoint; with the host's uplink, it determines when the checkpoint is safe",
-     "as measured, else 1GiB"},
+     "as measured, otherwise 1GiB"},
     {"upload", 0, "TIME", "time until a checkpoint is safe, on every host", "size over uplink"},
     {"restore", 0, "TIME", "time to bring a checkpoint to a new host", "as long as the upload"},
     {"deadline", 0, "TIME", "deadline of the job; gridctl chooses hosts for it and reports how likely it is met",
@@ -176,7 +176,7 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
 // Shows how the closed form gives a figure near the simulated one, for the host that is taken first.
 std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostModel& host) {
   if (host.recorded == nullptr && host.rate_per_hour <= 0)
-    return {host.facts.name.value + " is said never to fail: the longest interval will do"};
+    return {host.facts.name.value + " is declared never to fail, so the longest interval is best"};
   const sched::Interval tuned = tuned_for(question, host);
   std::vector<std::string> lines{"tuned for " + host.facts.name.value + ": every " + tuned.reason};
   if (host.recorded != nullptr) return lines;

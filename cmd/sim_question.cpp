@@ -101,7 +101,7 @@ Error no_such_host(const std::string& name, const std::vector<forecast::HostMode
   std::vector<std::string> names;
   for (const forecast::HostModel& host : hosts) names.push_back(host.facts.name.value);
   const std::string near = nearest(name, names);
-  return make_error(Code::usage, "--trace " + sanitize(name) + "=…: no host of that name" +
+  return make_error(Code::usage, "--trace " + sanitize(name) + "=…: no host has that name" +
                                      (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
@@ -206,7 +206,7 @@ Result<job::CheckpointPolicy> policy_of(const std::string& text) {
   return policy;
 }
 
-// In a run it is counted from the submission, which is now.
+// In a run, the time counts from the submission, which is now.
 Result<void> read_deadline(const Context& context, const Parsed& parsed, SimQuestion& question) {
   job::Spec& spec = question.spec;
   TRY_ASSIGN(const std::optional<Duration> given, parsed.duration("deadline"));
@@ -218,7 +218,7 @@ Result<void> read_deadline(const Context& context, const Parsed& parsed, SimQues
     spec.deadline->at.reset();
   }
   if (spec.deadline && spec.deadline->after <= Duration{})
-    return make_error(Code::usage, "the deadline is over", "give another one with --deadline TIME");
+    return make_error(Code::usage, "the deadline has passed", "give another one with --deadline TIME");
   if (spec.deadline) question.settings.deadline = seconds(spec.deadline->after);
   else if (spec.max_duration) question.settings.deadline = seconds(*spec.max_duration);
   return {};
@@ -241,7 +241,7 @@ Result<void> read_settings(const Context& context, const Parsed& parsed, SimQues
   question.grid.horizon = horizon
                               ? seconds(*horizon)
                               : std::min(std::max(k_horizon_work * question.grid.work, k_horizon_min), k_horizon_max);
-  if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than nothing");
+  if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than 0");
   TRY(read_deadline(context, parsed, question));
   settings.budget = question.spec.budget_total;
   for (const std::string& list : parsed.values("interval"))
@@ -260,10 +260,10 @@ void tell_of_hosts(SimQuestion& question, bool from_registry) {
         "failure rates are those of `gridctl provider show`, each run drawing them from their bands");
   if (std::ranges::any_of(question.grid.hosts, [](const auto& h) { return h.recorded != nullptr; }))
     question.assumptions.emplace_back(
-        "hosts of a trace: each run begins at a random point of it, and their failure rates are learned meanwhile");
+        "hosts of a trace: each run begins at a random point of it, and gridctl learns their failure rates during the run");
 }
 
-// Nothing is started: secrets need not be known.
+// Starts nothing, so that secrets need not be known.
 Result<config::ParsedJob> read_job(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_text(path, "job file", k_hosts_file_max));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question to `gridctl sim`: the job, the hosts, the costs, and the source of each figure.
+// Builds the question to `gridctl sim`: the job, the hosts, the costs, and the source of each figure.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct SimQuestion {
   std::vector<job::CheckpointPolicy> intervals;  // asked for by --interval; empty: those around the tuned one
   std::vector<std::string> assumptions;          // whole lines, for people
 };
-// Errors: usage, bad_job_file, no_provider_fits, and those of the registry.
+// Fails with usage, bad_job_file, no_provider_fits, and the errors of the registry.
 [[nodiscard]] Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed);
 
-// One choice and what came of it.
+// Holds one choice and its result.
 struct SimRow {
   std::string checkpoints;  // "tuned (12m)", "15m", "off"
   std::string hosts;        // "any host", "ada alone"
@@ -37,7 +37,7 @@ struct SimReport {
 };
 [[nodiscard]] std::string sim_text(const Context& context, const SimQuestion& question, const SimReport& report);
 [[nodiscard]] std::string sim_json(const SimQuestion& question, const SimReport& report);
-// "10d4h", "3h12m", "4m10s": two units.
+// Formats a duration with two units: "10d4h", "3h12m", "4m10s".
 [[nodiscard]] std::string long_time(double seconds);
 
 }  // namespace gridctl::cmd

@@ -20,7 +20,7 @@ bool is_forge(std::string_view name) {
                      [&](std::string_view forge) { return name.find(forge) != std::string_view::npos; });
 }
 
-// "Host a b", "Host=a", quotes around words.
+// Splits "Host a b" and "Host=a", with or without quotes around words.
 std::vector<std::string> words_in(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
@@ -35,7 +35,7 @@ std::vector<std::string> words_in(std::string_view line) {
   return words;
 }
 
-// Files that an Include names; a pattern in the last component only.
+// Returns the files that an Include names; a pattern may stand in the last component only.
 std::vector<os::Path> included(const std::string& pattern, const os::Path& folder) {
   os::Path path = pattern.starts_with("~/") ? os::home_directory() / pattern.substr(2) : os::Path(pattern);
   if (path.is_relative()) path = folder / path;

@@ -51,7 +51,7 @@ Result<void> check_options(const Parsed& parsed, control::RemoteKind kind) {
   return {};
 }
 
-// The parent of a directory must exist, for else a disk may not be mounted.
+// Requires that the parent of a directory exists, because otherwise a disk may not be mounted.
 Result<void> prepare_directory(Context& context, const os::Path& path) {
   const os::Path state = std::filesystem::weakly_canonical(context.state),
                  remote = std::filesystem::weakly_canonical(path);
@@ -77,7 +77,7 @@ Result<void> remove_all(store::Backend& remote) {
   return remote.remove(store::k_mark_name);
 }
 
-// True when copies of this store lie there already.
+// Returns true if the remote already contains copies of this store.
 Result<bool> claim(store::Backend& remote, const store::RemoteMark& ours, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<store::RemoteMark> mark, store::read_mark(remote));
   if (mark && *mark == ours) return true;
@@ -92,7 +92,7 @@ Result<bool> claim(store::Backend& remote, const store::RemoteMark& ours, const 
       return make_error(Code::refused,
                         "it keeps copies of another store, of key " + to_hex(ByteView{mark->key.bytes}) + "; ours is " +
                             to_hex(ByteView{ours.key.bytes}),
-                        "another directory or prefix; or --discard, which removes what is there");
+                        "another directory or prefix; or --discard, which removes its contents");
     TRY(remove_all(remote));
   } else {
     TRY_ASSIGN(const std::vector<store::Object> objects, remote.list(""));
@@ -141,7 +141,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(remote.name + " keeps copies in " + sanitize(remote.url) +
                      (known ? ", and has some already: see `gridctl store ls " + remote.name + "`" : ""));
   return context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + remote.name +
-                      "` copies all that is kept");
+                      "` copies everything that is kept");
 }
 }  // namespace
 }  // namespace store_add

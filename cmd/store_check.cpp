@@ -30,7 +30,7 @@ Result<double> share_of(const Parsed& parsed) {
   if (text.ends_with('%')) text.pop_back();
   if (const auto percent = parse_number<double>(text); percent && *percent >= 0 && *percent <= 100)
     return *percent / 100;
-  return make_error(Code::usage, "--share " + sanitize(parsed.value("share")) + " is none of 0% to 100%");
+  return make_error(Code::usage, "--share " + sanitize(parsed.value("share")) + " is not between 0% and 100%");
 }
 
 struct Outcome {
@@ -106,7 +106,7 @@ const Command k_store_check{
     .description =
         "Lists the remote, reads every record, checks that every required pack exists, and reads and verifies a share "
         "of the packs. gridctl believes nothing the remote says without verifying its hash or seal.\n\nWith --repair, "
-        "gridctl first restores what is damaged here from the remote, and then rewrites what is damaged there. It "
+        "gridctl first restores the chunks that are damaged here from the remote, and then rewrites those that are damaged there. It "
         "reports whatever is intact on neither side, and leaves it as it is.",
     .positionals = store_check::k_positionals,
     .options = store_check::k_options,

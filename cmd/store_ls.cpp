@@ -95,7 +95,7 @@ int print_remotes(Context& context, const std::vector<Line>& lines) {
   return 0;
 }
 
-// The remote's own list, record by record.
+// Holds the remote's own list, record by record.
 struct Found {
   store::RecordName name;
   std::optional<store::CopyRecord> record;

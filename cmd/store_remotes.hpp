@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the commands of `store` share.
+// Declares the functions that the commands of `store` share.
 #pragma once
 
 #include <string>
@@ -14,10 +14,11 @@ namespace gridctl::cmd {
 
 inline constexpr int k_exits_remote[] = {3, 5, 6, 7, 8};
 
-// The one that is named, or all; not_found when there is none at all.
+// Returns the remote that is named, or all; not_found if there are none.
 [[nodiscard]] Result<std::vector<registry::Remote>> chosen_remotes(registry::Registry& registry, const Parsed& parsed);
 
-// A line on a terminal that says how far it is, written over; nothing elsewhere. `what` leads it.
+// Draws a line on a terminal that shows the progress and is overwritten each time; prints nothing elsewhere. The line
+// starts with `what`.
 class ProgressLine {
  public:
   ProgressLine(Context& context, std::string what) : context_(context), what_(std::move(what)) {}

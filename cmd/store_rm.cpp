@@ -16,7 +16,7 @@ constexpr Example k_examples[] = {{"Remove a remote; its copies stay", "gridctl 
 constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
 constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
 
-// Records first: a copy that is said to be there is whole.
+// Removes the records first, because a copy that has a record must be complete.
 Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Remote& remote) {
   TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
   TRY_ASSIGN(control::RemoteWork work,
@@ -38,7 +38,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
       context.json ? JsonObject()("name", remote.name)("removed", true)("deleted", parsed.has("delete")).text()
                    : remote.name + " is forgotten" +
                          (parsed.has("delete") ? ", and its copies are removed"
-                                               : "; what it keeps in " + sanitize(remote.url) + " stays"));
+                                               : "; its contents in " + sanitize(remote.url) + " stay"));
 }
 }  // namespace
 }  // namespace store_rm

@@ -19,7 +19,7 @@ namespace store_sync {
 namespace {
 constexpr Example k_examples[] = {
     {"Copy all checkpoints to all remotes", "gridctl store sync"},
-    {"Copy to one remote, and remove what is no longer needed there", "gridctl store sync nas --prune"}};
+    {"Copy to one remote, and remove copies that are no longer needed there", "gridctl store sync nas --prune"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
 constexpr Option k_options[] = {
     {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
@@ -31,7 +31,7 @@ struct Synced {
   std::optional<Error> error;         // of the remote
 };
 
-// Believed to be there, and not listed: it is none.
+// Removes the record of a copy that the remote does not list, because the copy does not exist.
 Result<void> forget_lost(registry::Registry& registry, const control::RemoteWork& work, const std::string& remote) {
   TRY_ASSIGN(const auto copies, registry.copies());
   const auto& records = work.listing().records;
@@ -41,7 +41,8 @@ Result<void> forget_lost(registry::Registry& registry, const control::RemoteWork
   return {};
 }
 
-// A checkpoint of a job of ours, older than its newest, that we do not keep: its record was left by a crash of ours.
+// Removes the record of a checkpoint of our own job that is older than its newest and not kept: a crash of ours left
+// it.
 Result<std::uint64_t> forget_left_over(registry::Registry& registry, const control::RemoteWork& work) {
   TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
   std::uint64_t removed = 0;
@@ -57,7 +58,7 @@ Result<std::uint64_t> forget_left_over(registry::Registry& registry, const contr
   return removed;
 }
 
-// Names the checkpoints that stay away from there on purpose, job by job.
+// Names, for each job, the checkpoints that deliberately stay away from the remote.
 void tell_refused(Context& context, const control::RemoteOffer& remote,
                   const std::vector<registry::CopyWanted>& copyable) {
   std::set<std::string> told;

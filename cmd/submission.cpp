@@ -122,13 +122,13 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
   TRY(control::write_notify_rules(context.paths(), id, submission.notify));
   Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
   if (submitted) return id;
-  // A commit that fails in its last sync has happened all the same: the job will run, and needs its secrets. Where that
-  // cannot be known either, they stay until the daemon's housekeeping knows.
+  // A commit whose last sync fails has still happened: the job will run, and needs its secrets. If even that cannot be
+  // determined, the secrets stay until the daemon's housekeeping knows.
   const Result<registry::Job> recorded = registry.job(id);
   Error error = std::move(submitted).error();
   if (recorded || recorded.error().code != Code::not_found)
     return std::move(error).with_context("the job " + std::string(recorded ? "is" : "may be") +
-                                         " recorded all the same, as " + id.value);
+                                         " recorded nevertheless, as " + id.value);
   (void)os::remove_tree(secrets);  // the error to tell is the first one
   (void)os::remove_tree(bag);
   (void)os::remove_tree(context.paths().logs_of(id));

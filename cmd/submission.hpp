@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common part of every way of submitting a job.
+// Implements the part that all ways of submitting a job share.
 #pragma once
 
 #include <map>
@@ -25,21 +25,21 @@ struct Submission {
   std::vector<job::Notify> notify{};
 };
 
-// not_found for a provider that it names and nobody knows.
+// Fails with not_found if it names a provider that does not exist.
 [[nodiscard]] Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec);
-// Fails with unsupported, too, for jobs that are planned and explained but cannot run yet.
+// Fails with unsupported, too, for jobs that can be planned and explained but not run yet.
 [[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
-// Stores working directory, mounts and image archive; says on stderr what it left out.
+// Stores the working directory, the mounts and the image archive; names on stderr the files that it left out.
 [[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);
 // Lists the files that store_inputs would store, for --dry-run: "sends the working directory /home/ada/train: 12 files,
-// 3.4 MiB; largest data.bin 3.0 MiB". Foreign text.
+// 3.4 MiB; largest data.bin 3.0 MiB". The text contains foreign names.
 [[nodiscard]] std::vector<std::string> sent_in_words(const std::vector<control::InputListing>& sent);
 [[nodiscard]] std::string sent_json(const std::vector<control::InputListing>& sent);
-// The job's secrets as they were kept, else from the environment; usage when one is in neither, with `again` as the
-// command to repeat.
+// Returns the job's secrets as they were kept, otherwise from the environment; usage if one of them is in neither, with
+// `again` as the command to repeat.
 [[nodiscard]] Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths,
                                                                     const registry::Job& job, const std::string& again);
-// Everything durable, secrets first: a daemon may take the job up the moment it is recorded.
+// Records everything durably, secrets first: a daemon may start the job the moment it is recorded.
 [[nodiscard]] Result<JobId> record(Context& context, registry::Registry& registry, const Submission& submission);
 
 }  // namespace gridctl::cmd

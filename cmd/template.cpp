@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl template: distributed trainings to begin with.
+// Implements gridctl template: distributed trainings as starting points.
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
@@ -53,7 +53,7 @@ Result<int> show(Context& context, const Parsed& parsed) {
   return 0;
 }
 
-// All or nothing: a file that is there already is somebody's.
+// Writes all files or none: an existing file belongs to somebody.
 Result<int> make(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const Template* one, template_named(parsed.positionals[0]));
   const os::Path folder = parsed.positionals.size() > 1 ? parsed.positionals[1] : one->name;
@@ -66,7 +66,7 @@ Result<int> make(Context& context, const Parsed& parsed) {
   if (context.json)
     return context.print_line(JsonObject()("directory", folder.string()).raw("files", files_json(*one, false)).text());
   for (const TemplateFile& file : one->files) context.print_line((folder / file.name).string());
-  return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
+  return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " shows where it would run");
 }
 }  // namespace
 }  // namespace template_of

@@ -15,7 +15,7 @@ constexpr EmbeddedFile k_rows[] = {
 #include "template_rows.inc"
 };
 
-// A module that several templates share lies beside their folders.
+// Returns whether a template uses a module. A module that several templates share lies beside their folders.
 bool uses(const Template& one, std::string_view module_file) {
   const std::string import = "import " + std::string(module_file.substr(0, module_file.rfind('.')));
   return std::ranges::any_of(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job files to begin with, carried in the program: the folder cmd/templates/.
+// Holds the job files for new users, which the program carries: the folder cmd/templates/.
 #pragma once
 
 #include <span>
@@ -21,9 +21,9 @@ struct Template {
   std::vector<TemplateFile> files;
 };
 [[nodiscard]] const std::vector<Template>& templates();  // by name
-// A file that templates share. REQUIRES: there is one.
+// Returns a file that templates share. REQUIRES: the file exists.
 [[nodiscard]] std::string_view shared_file(std::string_view name);
-// not_found names those that there are.
+// Finds a template by name. The not_found error lists the available ones.
 [[nodiscard]] Result<const Template*> template_named(std::string_view name);
 
 }  // namespace gridctl::cmd

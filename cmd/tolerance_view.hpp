@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fault tolerance of a job, from 0 to 4, as it is now.
+// Computes the present fault tolerance of a job, from 0 to 4.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ struct ToleranceView {
 };
 // Returns nullopt for a job that has ended or was never placed.
 [[nodiscard]] Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job);
-// Returns the tolerance of a service of which so many replicas answer.
+// Returns the tolerance of a service with this many replicas that answer.
 [[nodiscard]] std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided, int ready);
 
-// Brings the line of a decision up to date: checkpoints may have been taken after it.
+// Updates the line of a decision, because checkpoints may have been taken after it.
 void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines);
 
 }  // namespace gridctl::cmd

@@ -29,7 +29,7 @@ constexpr Example k_examples[] = {{"Watch all hosts and jobs; q ends it", "gridc
                                   {"In a script", "gridctl top --json | jq '.providers[] | {name, gpu_busy_percent}'"}};
 constexpr Option k_options[] = {{"once", 0, "", "print it once, also on a terminal"}};
 
-// Hosts and jobs are read again only when the registry has changed: inventories of a thousand hosts take a while.
+// Reads hosts and jobs again only after the registry has changed, because inventories of a thousand hosts take a while.
 class Looker {
  public:
   Looker(Context& context, registry::Registry& registry) : context_(context), registry_(registry) {}
@@ -62,7 +62,7 @@ class Looker {
   std::int64_t version_ = -1;
 };
 
-// The other screen of the terminal, until its end.
+// Shows the alternate screen of the terminal until its end.
 class Screen {
  public:
   explicit Screen(Context& context) : context_(context) { context_.print("\033[?1049h\033[?25l"); }

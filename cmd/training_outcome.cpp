@@ -11,7 +11,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr std::size_t k_runs_kept = 200;  // older ones say little of today's machines and libraries
 
-// "6 % more than predicted"
+// Compares two figures in words: "6 % more than predicted".
 std::string beside(double measured, double predicted) {
   if (predicted <= 0) return "";
   const double off = 100 * (measured / predicted - 1);

@@ -29,7 +29,7 @@ Result<plan::Training> training_of(const job::Trained& wish) {
   return out;
 }
 
-// GPUs of a host that the job may have, and at most so many as it asks for; 0: none.
+// Returns the number of a host's GPUs that the job may use, at most as many as it asks for; 0: none.
 int usable_gpus(const job::Spec& spec, const sched::HostFacts& host) {
   const auto& gpus = host.inventory->gpus;
   if (gpus.empty() || host.drained || !host.quarantined.empty()) return 0;
@@ -44,7 +44,7 @@ int usable_gpus(const job::Spec& spec, const sched::HostFacts& host) {
   return 0;
 }
 
-// Groups of hosts as the job may use them; of GPUs that nobody has but the catalogue knows, machines by name.
+// Groups the hosts as the job may use them. For GPUs that only the catalogue knows, the groups are machines by name.
 std::vector<Machines> machines_for(const job::Spec& spec, const std::vector<sched::HostFacts>& hosts,
                                    const std::vector<registry::HostLink>& links) {
   std::vector<sched::HostFacts> cut;
@@ -75,7 +75,7 @@ Result<plan::Question> question_of(const job::Spec& spec, const Machines& machin
   out.cluster = machines.cluster;
   out.usd_per_gpu_hour = machines.usd_per_gpu_hour;
   out.risk.failures_per_node_hour = machines.failures_per_node_hour;
-  // Whoever asks for GPUs gets those; else the plan chooses how many hosts.
+  // A job that asks for GPUs gets exactly those; otherwise the plan chooses the number of hosts.
   out.fewer_nodes = spec.resources.gpus.empty();
   out.nodes = out.fewer_nodes && spec.num_nodes == 1 ? machines.nodes : std::min(spec.num_nodes, machines.nodes);
   if (!spec.workload.trained.layout.empty()) {
@@ -92,7 +92,7 @@ Result<plan::Question> question_of(const job::Spec& spec, const Machines& machin
   return out;
 }
 
-// The run in the words of `gridctl plan estimate`, so that its measured figures can calibrate.
+// Describes the run in the words of `gridctl plan estimate`, so that its measured figures can calibrate.
 std::string row_of(const plan::Question& question, const plan::Plan& plan, const Machines& machines) {
   const plan::Training& t = question.training;
   const plan::Parallelism& l = plan.parallelism;
@@ -140,7 +140,7 @@ void apply(const plan::Question& question, const plan::Plan& plan, const Machine
                         plan.memory.peak(), row_of(question, plan, machines)};
 }
 
-// Which network between the hosts these figures rest on.
+// Names the network between the hosts on which these figures rest.
 std::string network_text(const plan::Question& question, const Machines& machines, int gpus) {
   if (gpus <= question.cluster.gpus_per_node || machines.rdma || machines.hosts.empty()) return "";
   return machines.between > 0 ? ", with the measured " + ui::number(machines.between * 8 / 1e9, 3) + " Gbit/s between the hosts"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans a job that names its model: shape of the gang, memory and step time for the placement.
+// Plans a job that names its model: the shape of the gang, and the memory and step time for the placement.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,10 @@
 
 namespace gridctl::cmd {
 
-// Fills in what the user left open: accelerators and num_nodes where no GPU is asked for, model_memory, step, and what
-// is expected of the run. A line for people, or nothing when the job names no model or no known GPU may run it.
-// `links`: what was measured between hosts takes the place of the catalogue's network. `runs`: finished ones, which
-// correct the figures.
-// Refused (no_provider_fits) when no parallelism fits the hosts that it may have.
+// Fills in the values that the user left open: accelerators and num_nodes if no GPU is asked for, model_memory, step,
+// and the expectations of the run. Returns a line for people, or nothing if the job names no model or no known GPU may
+// run it. `links`: measurements between hosts, which replace the catalogue's network. `runs`: finished runs, which
+// correct the figures. Refused with no_provider_fits if no parallelism fits the hosts that the job may use.
 [[nodiscard]] Result<std::optional<std::string>> plan_training(job::Spec& spec,
                                                                const std::vector<sched::HostFacts>& hosts,
                                                                const std::vector<registry::HostLink>& links,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Touches neither the state directory nor a library: scripts ask for it often.
+// Uses neither the state directory nor a library, because scripts ask for the version often.
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"

@@ -13,7 +13,7 @@ constexpr std::int64_t k_minute_ms = 60'000;
 
 WallTime after(WallTime now, std::int64_t ms) { return WallTime{now.ms + ms}; }
 
-// The next time that the clock of this machine shows it.
+// Returns the next moment at which this machine's clock shows that time.
 std::optional<WallTime> time_of_day(std::string_view text, WallTime now) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0 || text.size() > 5) return std::nullopt;

@@ -26,7 +26,7 @@ bool is_on_a_host(const std::string& name, const std::vector<sched::HostFacts>& 
   });
 }
 
-// Among the names, and their first words, of one vendor's catalogue.
+// Looks for a similar name among the names of one vendor's catalogue, and their first words.
 std::string near_gpu(std::string_view name) {
   std::vector<std::string> known;
   for (const sched::GpuModel& model : sched::catalogue()) {

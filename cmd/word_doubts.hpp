@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in requests that no host can answer to: a GPU that does not exist, a country written out. Each is told with what
-// was meant.
+// Finds words in requests that no host can satisfy: a GPU that does not exist, a country written out. Each message
+// suggests the intended word.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace gridctl::cmd {
 
-// "no GPU is called 'A1000'; did you mean 'A100'?"; empty for what the catalogue knows.
+// Returns "no GPU is called 'A1000'; did you mean 'A100'?", or nothing for a GPU of the catalogue.
 [[nodiscard]] std::string gpu_doubt(std::string_view name);
-// "regions are codes such as DE; did you mean 'DE' for 'Germany'?"; empty for what may be one.
+// Returns "regions are codes such as DE; did you mean 'DE' for 'Germany'?", or nothing for a possible code.
 [[nodiscard]] std::string region_doubt(std::string_view name);
 
-// Refused with `code` when neither the catalogue nor a host knows any of the GPUs that the job asks for. What is unknown
-// beside known ones, regions that are none, and programs that need ssh between hosts become lines of `warnings`.
+// Refused with `code` if neither the catalogue nor a host knows any of the GPUs that the job asks for. Unknown GPUs
+// beside known ones, words that are not regions, and programs that need ssh between hosts become lines of `warnings`.
 [[nodiscard]] Result<void> check_words(const job::Spec& spec, const std::vector<sched::HostFacts>& hosts, Code code,
                                        std::vector<std::string>& warnings);
 

@@ -195,7 +195,7 @@ Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& 
 
 namespace {
 
-// Two lines: boot id, boot clock and wall clock of the writer; the status. nullopt if it is damaged.
+// Parses two lines: boot id, boot clock and wall clock of the writer; the status. nullopt if it is damaged.
 std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock) {
   const auto cut = text.find('\n');
   const auto stamps = split(text.substr(0, cut), ' ');

@@ -46,7 +46,7 @@ struct JobDir {
   [[nodiscard]] Result<std::vector<Epoch>> epochs() const;
 };
 
-// jobs/CONTROLLER/JOB/EPOCH
+// Names the paths in jobs/CONTROLLER/JOB/EPOCH.
 struct AttemptDir {
   Path path;
 

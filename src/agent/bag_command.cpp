@@ -18,7 +18,7 @@ constexpr std::size_t k_programs_max = 256;  // whose place is remembered
 
 constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+@%^-";
 
-// Words with a special meaning in a shell, except `true` and `false`, which also exist as programs.
+// Lists words with a special meaning in a shell, except `true` and `false`, which also exist as programs.
 constexpr std::array<std::string_view, 78> k_shell_words{
     ".",       ":",       "[",         "alias",    "bg",       "bind",    "break",   "builtin", "caller",  "case",
     "cd",      "command", "compgen",   "complete", "continue", "coproc",  "declare", "dirs",    "disown",  "do",

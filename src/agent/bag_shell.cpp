@@ -15,13 +15,14 @@ namespace {
 constexpr std::string_view k_signs = "_./,:=+@%-^ \t\n;|&<>\"'$*?[]()#{}";
 constexpr std::array<std::string_view, 20> k_bash_signs{"[[", "[ -v", "((", "<(", ">(", "<<", "&>", ">&", "|&", "$'", "$\"",
                                                         "+=", "==", "=(", "[^", "**", "..", "{,", ",}", "()"};
-// Words that only bash knows, or interprets differently from other shells.
+// Lists words that only bash knows, or interprets differently from other shells.
 constexpr std::array<std::string_view, 41> k_bash_words{
     "function", "source", "declare", "typeset", "local",  "let",      "pushd",   "popd",    "dirs",  "shopt", "mapfile",
     "select",   "time",   "coproc",  "enable",  "caller", "builtin",  "compgen", "disown",  "help",  "type",  "readarray",
     "ulimit",   "trap",   "kill",    "read",    "printf", "set",      "export",  "exec",    "wait",  "alias", ".",
     "unset",    "hash",   "history", "suspend", "logout", "complete", "test",    "getopts"};
-// Variables that have the same meaning everywhere and contain no backslash, which shells treat differently in `echo`.
+// Lists variables that have the same meaning everywhere and contain no backslash, which shells treat differently in
+// `echo`.
 constexpr std::array<std::string_view, 5> k_plain_variables{"GRIDCTL_TASK_INDEX", "GRIDCTL_TASK_NUMBER",
                                                             "GRIDCTL_TASK_SLOT", "GRIDCTL_TASK_COUNT",
                                                             "SLURM_ARRAY_TASK_ID"};
@@ -49,7 +50,7 @@ bool has_plain_variables(std::string_view text) {
 bool is_plain_shell(std::string_view text) {
   if (!std::ranges::all_of(text, [](char c) { return is_word(c) || k_signs.find(c) != std::string_view::npos; })) return false;
   if (std::ranges::any_of(k_bash_signs, [&](std::string_view sign) {
-        // "2>&1" is the same in every shell.
+        // Every shell understands "2>&1".
         for (std::size_t at = text.find(sign); at != std::string_view::npos; at = text.find(sign, at + 1))
           if (sign != ">&" || at + 2 == text.size() || !is_digit(text[at + 2])) return true;
         return false;

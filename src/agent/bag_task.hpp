@@ -17,7 +17,7 @@
 
 namespace gridctl::agent {
 
-// Says how the tasks of one worker are started.
+// Describes how the tasks of one worker are started.
 struct TaskLaunch {
   std::vector<std::string> words;  // the program, and what it is called with
   std::vector<char*> variables;    // up to a nullptr

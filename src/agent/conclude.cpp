@@ -161,7 +161,7 @@ void AttemptRunner::conclude() {
   for (int tries = 0; tries < k_write_tries; ++tries) {
     // The missing end of the log is added if the disk has been emptied in the meantime.
     if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();
-    // This is recorded before the end is reported, so that clean removes the leftover: it may be the cause of a full
+    // The leftover is recorded before the end is reported, so that clean removes it: it may be the cause of a full
     // disk.
     const bool noted = leftover.empty() || os::write_file_atomically(attempt_.path / "leftover", leftover).has_value();
     if (noted && write_status(attempt_, status_, clock_, true)) return;

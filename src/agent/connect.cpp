@@ -201,7 +201,7 @@ class Connection {
   void end_if_closed(const wire::Frame& request) {
     if (guest_->check_open()) return;
     if (const Result<void> stopped = stop_started(request); !stopped)
-      os::log(os::LogLevel::warn, "continuing with a start that came with a pause: " + stopped.error().one_line());
+      os::log(os::LogLevel::warn, "continuing with a start that arrived during a pause: " + stopped.error().one_line());
   }
 
   [[nodiscard]] std::vector<std::string> features() const {

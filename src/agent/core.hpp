@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the decisions behind the controller's requests: who may start, what is refused, which refusal is a promise,
-// what a poll renews. It uses no files, clocks or processes: HostState has those, so that the simulator runs this very
-// code. Job ids are already checked.
+// Makes the decisions behind the controller's requests: which attempt may start, which request is refused, which
+// refusal is a promise, what a poll renews. It uses no files, clocks or processes: HostState has those, so that the
+// simulator runs this very code. Job ids are already checked.
 #pragma once
 
 #include "agent/host_state.hpp"

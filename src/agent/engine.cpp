@@ -101,7 +101,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
                                              const ContainerUser& user) {
   std::vector<std::string> arguments{
       "run", "--detach", "--name", plan.name, "--pull", "never", "--security-opt", "no-new-privileges",
-      // No --ulimit: with podman, one of them drops the administrator's others. Init itself forbids core files.
+      // Sets no --ulimit: with podman, one of them drops the administrator's others. Init itself forbids core files.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
       "--pids-limit", std::to_string(k_processes_max)};

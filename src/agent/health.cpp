@@ -23,7 +23,7 @@ constexpr Duration k_look = std::chrono::milliseconds{50};  // while another pro
 constexpr std::size_t k_ancestry_max = 64;                  // deeper trees are not ours
 constexpr std::uint64_t k_environ_bytes_max = 1u << 20;
 
-// Holds the report on disk, and what decides whether it is still valid.
+// Holds the report on disk, and the facts that decide whether it is still valid.
 struct Kept {
   std::string leases;     // who held what when it was taken
   BootTime engines_at;    // when engines were last asked
@@ -109,7 +109,7 @@ struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
   os::Mutex mutex;
   os::Condition done;
   bool under_way GRIDCTL_GUARDED_BY(mutex) = false;
-  // Processor time of the report in progress: one at a time.
+  // Holds the processor time of the report in progress, because only one runs at a time.
   std::optional<std::uint64_t> busy_ticks;
   BootTime busy_at;
 };

@@ -34,7 +34,8 @@ struct ProcessFacts {
   bool marked = false;        // its environment names a job of gridctl's
 };
 [[nodiscard]] ProcessFacts facts_of_process(int pid);
-// Leased: it descends from an attempt that holds this GPU. Leftover: it belongs to a job, but no lease covers it.
+// Returns the owner of a process. Leased: it descends from an attempt that holds this GPU. Leftover: it belongs to a
+// job, but no lease covers it.
 [[nodiscard]] wire::ProcessOwner owner_of(const ProcessFacts& process, const std::string& gpu_uuid,
                                           const std::vector<Lease>& leases);
 

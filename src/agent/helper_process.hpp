@@ -15,10 +15,10 @@
 
 namespace gridctl::agent {
 
-// Lines of the helper: it awaits the next order, it has ended well, a device begins.
+// Name the helper's lines: it awaits the next order, it has ended well, a device begins.
 inline constexpr std::string_view k_helper_ready = "ready", k_helper_done = "done", k_helper_device = "device";
 
-// The helper's own binary, carried inside the agent.
+// Returns the helper's own binary, which the agent carries inside.
 [[nodiscard]] std::string_view embedded_gpubench();
 // Returns its path on this host; first writes it if it is missing or differs from ours.
 [[nodiscard]] Result<os::Path> install_gpubench(const os::Path& home);

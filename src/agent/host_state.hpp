@@ -60,7 +60,7 @@ class HostState {
   [[nodiscard]] virtual Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) = 0;
   [[nodiscard]] virtual Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) = 0;
 
-  // Functions for starting. The lease is in our own name until the attempt's supervisor has it.
+  // The following functions start an attempt. The lease is in our own name until the attempt's supervisor has it.
   [[nodiscard]] virtual Result<void> check(const wire::StartRequest& request) = 0;  // limits of the specification
   [[nodiscard]] virtual Result<void> take_lease(const wire::StartRequest& request) = 0;
   [[nodiscard]] virtual Result<void> release_lease(const AttemptKey& key) = 0;
@@ -69,9 +69,10 @@ class HostState {
   // Gives an attempt that has not ended a live supervisor.
   virtual void adopt(const AttemptKey& key) = 0;
 
-  // Functions for ending. await_settled waits a while until the supervisor of an earlier boot's attempt has tidied up.
+  // The following functions end an attempt. await_settled waits a while until the supervisor of an earlier boot's
+  // attempt has tidied up.
   [[nodiscard]] virtual bool await_settled(const AttemptKey& key) = 0;
-  // Called before remove(): the working directory stays for this long.
+  // Gets called before remove(): the working directory stays for this long.
   [[nodiscard]] virtual Result<void> keep_work(const AttemptKey&, Duration) { return {}; }
   [[nodiscard]] virtual Result<void> remove(const AttemptKey& key) = 0;  // all but the fence
 };

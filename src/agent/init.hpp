@@ -15,14 +15,15 @@ namespace gridctl::agent {
 
 inline constexpr int k_init_refused = 125;                          // exit status: this launch was already used up
 inline constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
-inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace init acts by itself
+inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace, init acts on its own
 
-// In the run folder: output that no supervisor had read from the pipe when the job ended, at most k_pipe_bytes.
+// Names the file in the run folder with output that no supervisor had read from the pipe when the job ended, at most
+// k_pipe_bytes.
 inline constexpr const char* k_rest = "rest";
 
-// In the run folder of a gang: for each rank of this host, a line with its label ("rank 4"), which its output carries,
-// or an empty line. `env.` with its position here holds variables of this rank alone. Without them, init starts one
-// process.
+// Names the file in the run folder of a gang with, for each rank of this host, a line with its label ("rank 4"), which
+// its output carries, or an empty line. `env.` with its position here holds variables of this rank alone. Without them,
+// init starts one process.
 inline constexpr const char* k_ranks_file = "ranks";
 inline constexpr const char* k_rank_env = "env.";
 

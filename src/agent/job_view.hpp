@@ -43,11 +43,11 @@ struct JobView {
 [[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view,
                                           const std::vector<Gpu>& gpus);
 
-// File that $GRIDCTL_CKPT_INTERVAL_FILE names: the seconds between checkpoints, as wanted now.
+// Names the file of $GRIDCTL_CKPT_INTERVAL_FILE: the currently wanted seconds between checkpoints.
 inline constexpr const char* k_interval_file = "ckpt_interval";
 [[nodiscard]] Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds);
 
-// File that $GRIDCTL_NOTICE_FILE names: it appears when the job's host is about to end the job. One line of JSON:
+// Names the file of $GRIDCTL_NOTICE_FILE: it appears when the job's host is about to end the job. One line of JSON:
 // {"seconds": until it is killed, "reason": a word, "time": Unix time of writing}.
 inline constexpr const char* k_notice_file = "notice";
 [[nodiscard]] Result<void> tell_notice(const AttemptDir& attempt, unsigned launch, std::string_view reason, Duration left, WallTime now);

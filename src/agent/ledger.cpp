@@ -218,7 +218,7 @@ std::optional<Lease> parse_lease(std::string_view text) {
     const auto known = std::ranges::find(k_lease_keys, std::string_view(line).substr(0, cut), &LeaseKey::key);
     if (known != std::end(k_lease_keys) && !known->read(line.substr(cut + 1), lease)) return std::nullopt;
   }
-  // Other users write this: sums of it must stay numbers.
+  // Other users write these values, so their sums must stay numbers.
   if (!std::isfinite(lease.cpus) || lease.cpus < 0 || lease.cpus > k_cpus_max || lease.memory_bytes > k_memory_max ||
       lease.deadline.ns < 0 || lease.deadline.ns > k_ns_max || lease.grace.count() < 0 || lease.grace.count() > k_ns_max)
     return std::nullopt;

@@ -66,7 +66,7 @@ struct Machine {
 // Returns whether a lease in a file of `owner` may be held by that user. Pure.
 [[nodiscard]] bool is_believed(const Lease& lease, unsigned owner, const Machine& machine);
 
-// Says where a lease is entered, and which slots of the same attempt it replaces.
+// States where a lease is entered, and which slots of the same attempt it replaces.
 struct Entry {
   std::size_t slot = 0;
   std::vector<std::size_t> replaces;

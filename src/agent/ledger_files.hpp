@@ -24,7 +24,7 @@ struct LedgerFile {
 
 class LedgerFolder {
  public:
-  // refused unless root or we own it, and others who may write there cannot remove files of other users.
+  // Fails with refused unless root or we own it, and others who may write there cannot remove files of other users.
   [[nodiscard]] static Result<LedgerFolder> open(const os::Path& directory);
 
   // Returns every other user's file, at most 4 MiB of each.
@@ -46,7 +46,7 @@ class LedgerFolder {
   };
   // Reads our file without waiting. Empty if there is none.
   [[nodiscard]] Result<std::string> own() const;
-  // busy if another of our processes changes it for longer than `patience`. Must not outlive the folder.
+  // Fails with busy if another of our processes changes it for longer than `patience`. Must not outlive the folder.
   [[nodiscard]] Result<Own> lock_own(Duration patience, os::Clock& clock) const;
 
  private:

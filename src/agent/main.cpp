@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-agent: the host's side of gridctl; gridctl-agent(7).
+// Runs gridctl-agent, the host's side of gridctl; gridctl-agent(7).
 #include <unistd.h>
 
 #include <cstdio>
@@ -47,7 +47,7 @@ int usage() {
       "                                 sends to so many bytes a second; an OCI hook\n"
       "gridctl-agent shape PID BYTES    hold what the container of a process sends\n"
       "gridctl-agent gated COMMAND...   run an engine that pulls a guest's image; public addresses only\n"
-      "gridctl-agent relay ...          where lent hosts and those who use them meet; gridctl-lend(7)\n"
+      "gridctl-agent relay ...          a meeting point for lent hosts and their users; gridctl-lend(7)\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
       stderr);

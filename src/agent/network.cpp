@@ -59,7 +59,7 @@ wire::LinkResult result_of(const PeerStream& peer, const Driven& driven, std::ui
   return result;
 }
 
-// The connector measures first. Each side gets half of the remaining time.
+// Lets the connector measure first. Each side gets half of the remaining time.
 Result<wire::LinkResult> exchange_as_connector(PeerStream& peer, std::uint64_t bytes_max, BootTime over) {
   TRY_ASSIGN(const Driven driven, drive(peer, bytes_max, (over - peer.clock().boot()) / 2));
   TRY_ASSIGN(const std::uint64_t received, follow(peer, bytes_max));
@@ -75,7 +75,7 @@ Result<wire::LinkResult> exchange_as_listener(PeerStream& peer, std::uint64_t by
 Result<PeerStream> await_peer(PeerListener& listener, const Digest& token, BootTime over, const os::Clock& clock) {
   for (std::size_t strangers = 0; strangers < k_link_strangers_max; ++strangers) {
     TRY_ASSIGN(std::optional<PeerStream> peer, listener.accept(over, clock));
-    if (!peer) return make_error(Code::timed_out, "nobody came");
+    if (!peer) return make_error(Code::timed_out, "no other side connected in time");
     peer->set_deadline(std::min(over, clock.boot() + k_stranger_max));
     if (prove_as_listener(*peer, token)) return *std::move(peer);
   }

@@ -14,7 +14,7 @@
 
 namespace gridctl::agent {
 
-// Bytes that one user's agent spends for all controllers in a day (UTC).
+// Limits the bytes that one user's agent spends for all controllers in a day (UTC).
 inline constexpr std::uint64_t k_link_bytes_day = 2ull << 30;  // of exchanges with other hosts, both ways
 inline constexpr std::uint64_t k_link_connects_day = 1000;     // connections made and waited for
 inline constexpr std::size_t k_link_strangers_max = 8;         // who come to a listener without the token, then it ends

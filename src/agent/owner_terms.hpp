@@ -19,7 +19,7 @@ struct OwnerTerms {
 // Returns nullopt if the controller is the owner's own. refused: it is a guest whose terms cannot be read.
 [[nodiscard]] Result<std::optional<OwnerTerms>> owner_terms(const os::Path& agent_home, const ControllerId& controller);
 
-// Returns what jobs of that controller may lease of this machine: all of it, or what its owner lends.
+// Returns the part of this machine that jobs of that controller may lease: all of it, or the part that its owner lends.
 [[nodiscard]] Capacity capacity_for(const os::Path& agent_home, const ControllerId& controller);
 
 // Adds a line with the time to the owner's log of an invitation. Errors do not concern the caller.

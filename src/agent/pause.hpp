@@ -19,7 +19,7 @@
 
 namespace gridctl::agent {
 
-// Content of ctl/pause: the last order.
+// Holds the content of ctl/pause: the last order.
 struct PauseOrder {
   OpId op;
   bool resume = false;
@@ -28,7 +28,7 @@ struct PauseOrder {
 [[nodiscard]] std::optional<PauseOrder> read_pause_order(const AttemptDir& attempt);
 [[nodiscard]] Result<void> write_pause_order(const AttemptDir& attempt, const PauseOrder& order);
 
-// Content of pause-answer: the result of that operation's order.
+// Holds the content of pause-answer: the result of that operation's order.
 struct PauseAnswer {
   OpId op;
   wire::PauseReply reply{};
@@ -41,7 +41,7 @@ struct PauseAnswer {
 
 enum class PauseStage : std::uint8_t { running, pausing, paused, resuming };
 
-// Content of paused: the supervisor's progress.
+// Holds the content of paused: the supervisor's progress.
 struct PauseRecord {
   PauseStage stage = PauseStage::running;
   bool gpu_only = false;

@@ -65,7 +65,8 @@ std::optional<os::ProcessId> lock_holder(const os::Path& file) {
     by_inode = lock->pid;
   }
   if (!by_inode) return std::nullopt;
-  // These report another device number here than in stat, as overlays do if their layers are different file systems.
+  // Such file systems report another device number here than in stat, like overlays whose layers are different file
+  // systems.
   const std::string kind = os::file_system_kind(file);
   return is_one_of(kind, {"btrfs", "overlay"}) ? os::identify(*by_inode) : std::nullopt;
 }

@@ -18,7 +18,7 @@ namespace gridctl::agent {
 
 using Variables = std::map<std::string, std::string>;
 
-// Names in the run folder. k_ranks_file and k_rank_env are init's: init.hpp.
+// Lists file names in the run folder. init.hpp defines k_ranks_file and k_rank_env, which are init's.
 inline constexpr const char* k_gang_file = "gang";           // where members take each other's calls; companion.hpp
 inline constexpr const char* k_program_file = "program.sh";  // the job's own command where run.sh is another
 

@@ -129,7 +129,7 @@ int pass(const Meeting& meeting, os::Fd other, int in, int out) {
   return 0;
 }
 
-// The newest waiting host has the socket: a dead one that has not noticed is skipped.
+// The newest waiting host holds the socket, so an older connection of a host that broke unnoticed is skipped.
 int wait_as_host(const Meeting& meeting, os::Clock& clock) {
   const std::optional<std::string> hello = next_line(clock.boot() + k_relay_hello_wait, clock);
   if (!hello) return 1;

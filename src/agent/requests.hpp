@@ -28,7 +28,7 @@ class Requests {
   [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
   [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
   [[nodiscard]] Result<wire::PauseReply> pause(const wire::PauseRequest& request);
-  // busy while the attempt runs.
+  // Fails with busy while the attempt runs.
   [[nodiscard]] Result<void> keep(const wire::KeepRequest& request, const OwnSnapshots& own);
   [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
 

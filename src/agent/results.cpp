@@ -202,7 +202,7 @@ void KeptWork::sweep(WallTime now) {
     const std::optional<About> about = read_about(all_ / name);
     if (!made || (*made && about && (*made)->mtime_ns + about->life_ns >= now.ms * 1'000'000)) continue;
     if (!*made || !about) {
-      // This is being made at the moment, or a power cut left it.
+      // The folder is being made at the moment, or a power cut left it.
       const auto folder = os::status_of(all_ / name);
       if (!folder || !*folder || (*folder)->mtime_ns + k_young_ns >= now.ms * 1'000'000) continue;
     }

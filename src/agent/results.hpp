@@ -17,7 +17,7 @@
 
 namespace gridctl::agent {
 
-// Says where the working directory of an attempt is, and which of its files the job made.
+// States where the working directory of an attempt is, and which of its files the job made.
 struct Workplace {
   Path work;
   Path manifest;                // of the tree that was made of it last

@@ -10,7 +10,7 @@
 
 namespace gridctl::agent {
 
-// Next step for the caller.
+// Names the next step for the caller.
 enum class StopStep : std::uint8_t {
   none,
   warn,       // the job is to be warned, with TERM and KILL to follow
@@ -54,7 +54,8 @@ class StopClock {
 
 // Returns whether the job's first process may begin its work.
 [[nodiscard]] bool lease_lasts(BootTime deadline, BootTime now);
-// The last line of defence, in the job's first process: if supervisor and agent are dead, it ends the job on its own.
+// Returns the last line of defence, in the job's first process: if supervisor and agent are dead, it ends the job on
+// its own.
 [[nodiscard]] BootTime last_line(BootTime deadline, Duration grace);
 
 }  // namespace gridctl::agent

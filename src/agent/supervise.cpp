@@ -123,8 +123,8 @@ AttemptRunner::Found AttemptRunner::examine() {
   if (launch_ == 0) return Found::nothing;
   const Path run = attempt_.run(launch_);
   for (;;) {
-    // This is checked before the lock: init takes its lock before it writes `once`, so `once` without a holder means an
-    // end.
+    // The file is checked before the lock: init takes its lock before it writes `once`, so `once` without a holder
+    // means an end.
     const bool began = os::exists(run / "once");
     payload_id_ = lock_holder(run / "lock");
     if (payload_id_) return Found::alive;

@@ -47,7 +47,7 @@ class AttemptRunner {
   void follow();              // until init ended
   void conclude();            // kill what is left, final checkpoint, release, record
 
-  // Parts of follow().
+  // The following are parts of follow().
   void read_control();
   void keep_limits();
   void keep_owners_limits();
@@ -81,7 +81,7 @@ class AttemptRunner {
   Result<void> note_pause(PauseStage stage);
   [[nodiscard]] std::vector<os::ProcessId> members();
 
-  // Parts of launch() and conclude().
+  // The following are parts of launch() and conclude().
   [[nodiscard]] Result<std::string> get_image();
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();

@@ -112,7 +112,7 @@ void Bag::give_up(Index index, Holder* holder) {
 void Bag::take(const Ordered& record) {
   Holder& holder = workers_[record.worker];
   if (record.number < holder.next_order()) return;
-  // Records between them were lost: nobody knows what those orders were.
+  // Records between them were lost, so these orders are unknown.
   while (holder.next_order() < record.number) holder.orders.push_back({wire::OrderKind::revoke, 0, 0, {}, 0});
   for (const Range& range : record.ranges) {
     holder.orders.push_back({record.kind, range.first, range.count, {}, 0});
@@ -139,8 +139,8 @@ void Bag::take(const Told& record) {
   }
 }
 
-// Nearly all results are of this kind: tasks that follow each other, succeeded, and were never seen before. How many of
-// them there are from `at` on; all of them are taken at once, for a million is read each time that somebody looks.
+// Counts the results from `at` on that are of the most frequent kind: tasks that follow each other, succeeded, and were
+// never seen before. All of them are taken at once, because each status command reads a million.
 std::uint64_t Bag::take_run(Holder& holder, const std::vector<wire::TaskResult>& results, std::uint64_t at) {
   const Index first = results[at].index;
   if (!was_ordered(holder, results[at])) return 0;
@@ -175,7 +175,8 @@ void Bag::take_late(const wire::TaskResult& result) {
   if (is_done(result.index) && !result.succeeded()) ++counts_.late_differ;
 }
 
-// A result counts only for a task that was ordered; nobody knows what orders said whose records were lost.
+// Returns whether the task was ordered, because only then its result counts. Orders whose records were lost are
+// unknown.
 bool Bag::was_ordered(const Holder& holder, const wire::TaskResult& result) {
   if (result.order < holder.orders_from) return true;
   if (result.order - holder.orders_from >= holder.orders.size()) return false;
@@ -235,7 +236,8 @@ void Bag::failed(Index index, Holder& holder, const wire::TaskResult& result, bo
   }
   trouble.hosts.insert(holder.host);
   const bool tried_enough = trouble.hosts.size() > 1 || retries_ == 0 || !may_wait_for_another_host(trouble);
-  // Where it also runs elsewhere, that run decides: a bag that has ended must not learn that its failed task is done.
+  // If the task also runs elsewhere, that run decides: a bag that has ended must not learn that its failed task is
+  // done.
   if (trouble.tries - trouble.ran_out > retries_ && tried_enough && !is_held(index)) {
     give_up(index, &holder);
   } else {

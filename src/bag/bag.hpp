@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bag of tasks as its journal tells it. Decisions give records; a record counts when it is durable, and is applied
-// then or before, in the order of the journal. The commit rule: a result commits only while its worker's epoch is open,
-// and a task that is done once is never done again: what comes later for it is counted, and told. Pure.
+// Holds a bag of tasks as its journal describes it. Decisions give records; a record counts when it is durable, and is
+// applied at that time or earlier, in the order of the journal. The commit rule: a result commits only while its
+// worker's epoch is open, and a task that is done is never done again: later results for it are counted and reported.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Progress {
   [[nodiscard]] bool over() const { return done + failed == tasks; }
 };
 
-// A task that failed so far.
+// Describes a task that has failed so far.
 struct Trouble {
   std::uint64_t tries = 0;
   std::uint64_t ran_out = 0;  // of these, those that ended for want of memory or disk, and are tried again with more
@@ -53,7 +54,7 @@ struct Holder {
   [[nodiscard]] std::uint64_t next_order() const { return orders_from + orders.size(); }
 };
 
-// How fast a worker is, as was seen.
+// Holds the observed speed of a worker.
 struct Pace {
   double task_s = 0;  // of one task; 0: not known
   int slots = 1;
@@ -69,19 +70,19 @@ class Bag {
   [[nodiscard]] Progress progress() const;
   [[nodiscard]] bool is_done(Index index) const { return index < phases_.size() && phases_[index] == Phase::done; }
   [[nodiscard]] bool has_failed(Index index) const { return index < phases_.size() && phases_[index] == Phase::failed; }
-  // Tasks that nobody holds, and that a worker of this level may have.
+  // Counts the tasks that no worker holds and that a worker of this level may get.
   [[nodiscard]] std::uint64_t waiting(std::uint64_t level = UINT64_MAX) const;
-  // Tasks that nobody holds and that ran out of what workers below a level have, by that level.
+  // Returns the tasks that no worker holds and that ran out of the resources of workers below a level, by that level.
   [[nodiscard]] const std::map<std::uint64_t, Ranges>& hungry() const { return hungry_; }
   [[nodiscard]] const std::map<Worker, Holder>& workers() const { return workers_; }
   [[nodiscard]] const Holder* find(const Worker& worker) const;
   [[nodiscard]] const std::map<Index, Trouble>& troubles() const { return troubles_; }
   [[nodiscard]] Ranges failed() const;
 
-  // share.cpp: the tasks that the worker needs now so that it does not wait for us; nullopt: none.
+  // share.cpp: returns the tasks that the worker needs now to avoid waiting; nullopt: none.
   [[nodiscard]] std::optional<Ordered> share(const Worker& worker, const Pace& pace) const;
-  // When nothing waits and `idle` has nothing to do: what is to be taken from another worker, and given to it. What runs
-  // on a slow worker already is not taken, but run twice.
+  // Describes, if nothing waits and `idle` has nothing to do, the tasks to take from another worker and give to it. A
+  // task that already runs on a slow worker is not taken, but run twice.
   struct Steal {
     std::optional<Ordered> revoke;
     Ordered grant;
@@ -127,7 +128,7 @@ class Bag {
   Progress counts_;
 };
 
-// "3 of 200 tasks failed: 17, 20-30"
+// Describes the end in words: "3 of 200 tasks failed: 17, 20-30".
 [[nodiscard]] std::string end_in_words(const Bag& bag);
 
 }  // namespace gridctl::bag

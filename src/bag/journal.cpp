@@ -29,7 +29,7 @@ std::uint32_t fixed_at(std::string_view text, std::size_t at) {
   return value;
 }
 
-// Missing or excessive bytes make it bad, and everything that it gives afterwards is 0.
+// Reads numbers and text. Missing or excessive bytes make the reader bad, and every later read gives 0.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -52,13 +52,13 @@ class Reader {
     text_.remove_prefix(size);
     return out;
   }
-  // How many of something follow, each of at least one byte.
+  // Reads a count of items that follow, each of at least one byte.
   std::uint64_t count() {
     const std::uint64_t count = number();
     if (count > text_.size()) bad_ = true;
     return bad_ ? 0 : count;
   }
-  // A number that older records do not have.
+  // Reads a number that older records do not have.
   std::uint64_t added() { return text_.empty() ? 0 : number(); }
   [[nodiscard]] bool done() const { return !bad_ && text_.empty(); }
 
@@ -92,7 +92,8 @@ Worker worker_of(Reader& in) {
   return {number, in.number()};
 }
 
-// The flags stand for what most results have in common, which takes no byte: an output that begins where the last ended, no status, nothing lost.
+// The flags stand for properties that most results share, which take no bytes: an output that begins where the last one
+// ended, no status, nothing lost.
 constexpr std::uint64_t k_status = 1, k_output_elsewhere = 2, k_more_output = 4, k_several = 8, k_end_shift = 4, k_end_mask = 7, k_files = 128;
 
 void put(std::string& out, const wire::TaskResult& one, const wire::TaskResult& before) {
@@ -243,7 +244,7 @@ Record read(Kind kind, Reader& in) {
   return Resumed{};
 }
 
-// The record that begins at `at`, and its length with the head; nullopt: there is none.
+// Returns the record that begins at `at`, and its length with the head, or nullopt if there is none.
 std::optional<std::pair<Record, std::size_t>> record_at(std::string_view file, std::size_t at) {
   if (file.size() - at < k_head + 1) return std::nullopt;
   const std::size_t size = fixed_at(file, at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of a bag: everything that was decided and learned, in the order in which it became durable. A bag is what
-// its journal says, and nothing else: whoever reads the records from the beginning comes to the same state. The file
-// begins with k_magic; each record is length (4 bytes, little endian), CRC-32 (4), and so many bytes: a kind, then
+// Defines the journal of a bag: all decisions and observations, in the order in which they became durable. A bag is
+// exactly the content of its journal: every reader of the records from the beginning reaches the same state. The file
+// begins with k_magic; each record is length (4 bytes, little endian), CRC-32 (4), and as many bytes: a kind, then
 // numbers of variable length. Pure.
 #pragma once
 
@@ -21,7 +21,7 @@ inline constexpr std::string_view k_magic = "GCBAG01\n";
 inline constexpr std::size_t k_record_max = 1u << 20;  // bytes; more is no record of ours
 inline constexpr std::uint64_t k_tasks_most = 1ull << 32;
 
-// One attempt of one worker of the bag: the leader is number 1.
+// Describes one attempt of one worker of the bag: the leader is number 1.
 struct Worker {
   std::uint32_t number = 0;
   std::uint64_t epoch = 0;
@@ -41,7 +41,8 @@ struct Joined {
   std::uint64_t level = 0;  // how often what its tasks may use was multiplied
   bool operator==(const Joined&) const = default;
 };
-// Orders that may be sent once this is durable: one for each range, with numbers that count from 0 over all of the worker.
+// Orders that may be sent once this is durable: one for each range, with numbers that count from 0 over all of the
+// worker.
 struct Ordered {
   Worker worker;
   wire::OrderKind kind = wire::OrderKind::grant;
@@ -55,7 +56,7 @@ struct Told {  // results from number `from` of the worker on
   std::vector<wire::TaskResult> results;
   bool operator==(const Told&) const = default;
 };
-// Nothing of it counts any more from here on. `suspects`: what ran when it died by itself.
+// Ends an attempt, whose results no longer count from here on. `suspects`: the tasks that ran when it died on its own.
 struct Closed {
   Worker worker;
   std::vector<Index> suspects;
@@ -84,7 +85,7 @@ struct Scan {
   std::uint64_t end = 0;          // behind the last good record: what follows is to be cut off
   [[nodiscard]] bool damaged() const { return bad_bytes > 0; }
 };
-// Whatever the bytes are. What is damaged is passed over as far as the next record that is whole.
+// Reads the records in any bytes. Damaged parts are skipped up to the next complete record.
 [[nodiscard]] Scan scan(std::string_view file, const std::function<void(const Record&)>& take);
 
 }  // namespace gridctl::bag

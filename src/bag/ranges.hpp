@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of task indices, kept as ranges: a million of them that follow each other are one entry.
+// Holds a set of task indices as ranges: a million of them that follow each other are one entry.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Ranges {
   [[nodiscard]] bool empty() const { return ends_.empty(); }
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] Index first() const { return ends_.begin()->first; }  // REQUIRES: not empty
-  // The first `count` indices, or the last, or all; they stay in the set.
+  // Return the first `count` indices, or the last, or all; they stay in the set.
   [[nodiscard]] std::vector<Range> head(std::uint64_t count) const;
   [[nodiscard]] std::vector<Range> tail(std::uint64_t count) const;
   [[nodiscard]] std::vector<Range> list() const { return head(count_); }
@@ -48,7 +48,7 @@ class Ranges {
 
 // "17,20-30"; at most `ranges_max` of them, then "…".
 [[nodiscard]] std::string to_text(const std::vector<Range>& ranges, std::size_t ranges_max = SIZE_MAX);
-// usage when it is none, or names an index of `limit` or more.
+// Fails with usage if the text is not a list of ranges, or names an index of `limit` or more.
 [[nodiscard]] Result<Ranges> parse_ranges(std::string_view text, std::uint64_t limit);
 
 }  // namespace gridctl::bag

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of each worker. A worker holds as much as keeps it busy until the next orders reach it, and no more: tasks
-// that it holds, nobody else can do. Towards the end shares shrink, so that all are done at about the same time.
+// Computes the share of each worker. A worker holds as many tasks as keep it busy until the next orders reach it, and
+// no more, because no other worker can do the tasks that it holds. Towards the end, shares shrink, so that all workers
+// finish at about the same time.
 #include <algorithm>
 #include <cmath>
 
@@ -25,8 +26,9 @@ constexpr double k_pace_weight = 0.3;          // of the newest results
 constexpr std::uint64_t k_warm_up = 16;        // results: the first ones tell of the start of a program, too
 }  // namespace
 
-// A program that stays up loads its model before its first answer: that one alone says nothing of the others, and is left
-// out as soon as there is another one. Blended in, it would keep the worker short of tasks for ten seconds.
+// Ignores the first answer of a program that stays up, as soon as there is another one: the program loads its model
+// first, so that the first answer alone does not describe the others. Blending it in would keep the worker short of
+// tasks for ten seconds.
 void Pace::take(const std::vector<wire::TaskResult>& results) {
   double sum_s = 0, longest_s = 0;
   std::uint64_t count = 0;
@@ -52,14 +54,14 @@ bool Bag::fits_elsewhere(const Trouble& trouble) const {
 
 bool Holder::is_shunned() const { return unstarted >= k_unstarted_most || failed_here_only >= k_failed_here_most; }
 
-// Where all are shunned, it is the tasks that fail now and then, and not the hosts.
+// If all hosts are avoided, the cause is tasks that fail now and then, and not the hosts.
 bool Bag::is_passed_over(const Holder& holder) const {
   return holder.is_shunned() &&
          std::any_of(workers_.begin(), workers_.end(), [](const auto& one) { return one.second.open && !one.second.is_shunned(); });
 }
 
-// A task that failed on one host says little of the task: another host is to try it, now or when there is one, as long as
-// there is other work. Where many fail, nothing waits, for then it is not the host.
+// A task that failed on one host may still work: another host should try it, now or when there is one, as long as there
+// is other work. If many tasks fail, nothing waits, because then the host is not the cause.
 bool Bag::may_wait_for_another_host(const Trouble& trouble) const {
   if (trouble.level > 0) return false;  // few workers may have it
   return fits_elsewhere(trouble) || (!waiting_.empty() && again_.size() < k_again_most);
@@ -101,7 +103,7 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   return order;
 }
 
-// Without the tasks that are done, or have failed for good, by another worker, and those that need more than a worker of
+// Leaves out the tasks that another worker has done, or that failed for good, and those that need more than a worker of
 // this level has.
 Ranges Bag::undone(const Ranges& held, std::uint64_t level) const {
   Ranges left = held;
@@ -142,7 +144,7 @@ std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, 
     if (counts_.twice + held_twice() >= budget) return std::nullopt;
     return Steal{std::nullopt, {idle, wire::OrderKind::grant, theirs.list(), mine->next_order()}};
   }
-  // Both shall be done at the same time; the first of what it holds runs already.
+  // Both workers should finish at the same time; the first of the held tasks already runs.
   const double share = mine_s > 0 ? pace_of(*from) / (pace_of(*from) + mine_s) : 0.5;
   const std::uint64_t others = theirs.count() - 1;
   const auto count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(others) * share), 1, others);
@@ -156,7 +158,7 @@ bool Bag::is_held_twice(Index index) const {
                        [&](const auto& one) { return one.second.open && one.second.held.contains(index); }) > 1;
 }
 
-// Only what runs alone on its worker is ever run twice.
+// Only a task that runs alone on its worker is ever run twice.
 std::uint64_t Bag::held_twice() const {
   std::uint64_t count = 0;
   for (const auto& [worker, holder] : workers_)

@@ -18,7 +18,7 @@ enum class Vendor : std::uint8_t { nvidia, amd, intel, other };
 [[nodiscard]] std::string_view vendor_name(Vendor vendor);  // "nvidia"
 [[nodiscard]] Result<Vendor> parse_vendor(std::string_view name);
 
-// Says why a host could not report one of its attributes.
+// States why a host could not report one of its attributes.
 enum class GapReason : std::uint8_t {
   not_applicable,  // there is no such thing here: links of a single GPU
   not_supported,   // the device or its driver says that it has none
@@ -40,7 +40,7 @@ struct Gap {
   bool operator==(const Gap&) const = default;
 };
 
-// MHz. `now` while nothing runs is an idle clock.
+// Holds clocks in MHz. While nothing runs, `now` is an idle clock.
 struct GpuClocks {
   std::optional<std::uint32_t> core_mhz, core_max_mhz, memory_mhz, memory_max_mhz;
   bool operator==(const GpuClocks&) const = default;
@@ -111,8 +111,8 @@ struct Gpu {
   bool operator==(const Gpu&) const = default;
 };
 
-// Says how two GPUs reach each other. The PCIe classes are those of `nvidia-smi topo`: pix one switch, pxb several, phb
-// the host bridge, node several bridges of one NUMA node, sys between NUMA nodes.
+// Describes how two GPUs reach each other. The PCIe classes are those of `nvidia-smi topo`: pix one switch, pxb
+// several, phb the host bridge, node several bridges of one NUMA node, sys between NUMA nodes.
 enum class LinkKind : std::uint8_t { unknown, nvlink, xgmi, xelink, pix, pxb, phb, node, sys };
 [[nodiscard]] std::string_view link_kind_name(LinkKind kind);  // "nvlink"
 [[nodiscard]] Result<LinkKind> parse_link_kind(std::string_view name);

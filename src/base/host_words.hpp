@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for hosts that are stored, shown and used in queries.
+// Defines words for hosts that are stored, shown and used in queries.
 #pragma once
 
 #include <string_view>

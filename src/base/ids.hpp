@@ -25,19 +25,19 @@ struct NumberId {
   auto operator<=>(const NumberId&) const = default;
 };
 
-// 13 lower-case base32 characters (65 bits), drawn at submit.
+// Holds 13 lower-case base32 characters (65 bits), drawn at submit.
 using JobId = StringId<struct JobIdTag>;
-// The provider's registered name, [a-z0-9][a-z0-9-]{0,62}.
+// Holds the provider's registered name, [a-z0-9][a-z0-9-]{0,62}.
 using HostName = StringId<struct HostNameTag>;
 // Identifies one state directory ("controller") to hosts; 26 base32 characters.
 using ControllerId = StringId<struct ControllerIdTag>;
 // Identifies one mutating request; a repeat with the same id has no second effect.
 using OpId = StringId<struct OpIdTag>;
-// Fencing number of a job: each (re)start has a higher one. 0 = never started.
+// Holds the fencing number of a job: each (re)start has a higher one. 0 = never started.
 using Epoch = NumberId<struct EpochTag>;
 // Users see attempts as 1, 2, 3…
 using AttemptNumber = NumberId<struct AttemptTag>;
-// Position of a checkpoint within its job, growing by one with each commit. 0 = none.
+// Holds the position of a checkpoint within its job, which grows by one with each commit. 0 = none.
 using CheckpointSeq = NumberId<struct CheckpointSeqTag>;
 
 // Returns "JOB@SEQ" as users type and see it.

@@ -32,7 +32,7 @@ struct MeteredUse {
 
 // REQUIRES: each number within its limit above. Fractions of a millionth are dropped.
 [[nodiscard]] std::int64_t charge(const Rates& rates, const MeteredUse& use);
-// Returns the price of an hour of a whole machine, without traffic.
+// Returns the price of an hour of the complete machine, without traffic.
 [[nodiscard]] std::int64_t hourly(const Rates& rates, std::uint64_t gpus, std::uint64_t cpus);
 
 // Reads "gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02", all of them or some, or "free". Errors: usage.

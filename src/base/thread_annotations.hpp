@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which mutex guards what, so that clang can check it (-Wthread-safety). Other compilers see nothing.
+// States which mutex guards what, so that clang can check it (-Wthread-safety). Other compilers see nothing.
 //
 // GRIDCTL_GUARDED_BY(mutex_) follows each member that threads share; GRIDCTL_PT_GUARDED_BY protects what a pointer
 // leads

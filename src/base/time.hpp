@@ -15,7 +15,7 @@ namespace gridctl {
 
 using Duration = std::chrono::nanoseconds;
 
-// CLOCK_BOOTTIME of one machine in one boot. Two machines' BootTimes are not comparable.
+// Holds CLOCK_BOOTTIME of one machine in one boot. Two machines' BootTimes are not comparable.
 struct BootTime {
   std::int64_t ns = 0;
   auto operator<=>(const BootTime&) const = default;
@@ -30,7 +30,7 @@ struct WallTime {
   auto operator<=>(const WallTime&) const = default;
 };
 
-// "2026-11-21T12:16:25.123Z"
+// Formats a time as "2026-11-21T12:16:25.123Z".
 [[nodiscard]] std::string format_rfc3339(WallTime time);
 // Fractions of a second are absent or have three digits; 'Z' or an offset such as "+02:00".
 [[nodiscard]] Result<WallTime> parse_rfc3339(std::string_view text);

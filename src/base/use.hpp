@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how much of a host a running attempt uses, as the host measured it. Figures for people: no decision may depend
-// on one alone, because a host that does not measure it, or an earlier agent, omits it.
+// Describes how much of a host a running attempt uses, as the host measured it. Figures for people: no decision may
+// depend on one alone, because a host that does not measure it, or an earlier agent, omits it.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 namespace gridctl::config {
 
 namespace {
-// Words from other tools, with their names here.
+// Maps words from other tools to their names here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 26> k_synonyms{{
     {"gpu", "accelerators"},
     {"gpus", "accelerators"},

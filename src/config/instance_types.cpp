@@ -8,7 +8,7 @@
 namespace gridctl::config {
 
 namespace {
-// EC2's families: the first size has one GPU; the others give the number.
+// Holds EC2's families: the first size has one GPU; the others give the number.
 struct Family {
   std::string_view name, gpu;
 };

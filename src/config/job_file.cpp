@@ -74,7 +74,7 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
   const auto value = context.environment ? context.environment(name) : std::nullopt;
   if (!value)
     return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; " +
-                                       (option == "--secret" ? "set it there, where nobody sees it"
+                                       (option == "--secret" ? "set it there, where it stays hidden"
                                                              : "write " + std::string(option) + " " + name + "=VALUE"));
   return std::pair{std::move(name), *value};
 }

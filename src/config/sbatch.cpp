@@ -76,7 +76,7 @@ struct SbatchAlias {
 };
 constexpr SbatchAlias k_sbatch_aliases[] = {{"tasks", "ntasks"}, {"tasks-per-node", "ntasks-per-node"}, {"workdir", "chdir"}};
 
-// For a script that loads modules: hosts may have everything it needs without any.
+// Defines `module` for a script that loads modules, because hosts may have everything it needs without any.
 constexpr std::string_view k_module = R"(command -v module > /dev/null || module() {
   echo "gridctl: this host has no environment modules: module $*" >&2
 }

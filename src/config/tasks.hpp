@@ -21,7 +21,7 @@ struct Items {
 // Each item consists of this many lines. Errors are Code::usage without a place.
 [[nodiscard]] Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t chunk = 1);
 
-// sbatch's --array.
+// Describes sbatch's --array.
 struct ArraySpec {
   std::vector<std::int64_t> numbers;
   int at_once = 0;  // 0: no limit

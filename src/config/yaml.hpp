@@ -38,7 +38,7 @@ struct Node {
 [[nodiscard]] Node text_node(std::string text, Position at);
 void put(Node& map, const std::string& key, Node value);
 
-// bad_job_file with "FILE:LINE:COLUMN: what is wrong" on one line.
+// Fails with bad_job_file and "FILE:LINE:COLUMN: the problem" on one line.
 [[nodiscard]] Result<Node> parse_yaml(std::string_view text, const std::string& file);
 [[nodiscard]] Error error_at(const std::string& file, Position at, const std::string& what);
 // Makes foreign text suitable for a message: one line, printable, at most 60 characters.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ed25519 (RFC 8032).
+// Implements Ed25519 (RFC 8032).
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t k_element = 16;  // bytes
 constexpr long long k_modulus = 0x87;  // x^128 = x^7 + x^2 + x + 1
 
-// A product of 255 bits, as the sums of its three partial products: low, middle (to be added 64 bits up), high.
+// Holds a product of 255 bits as the sums of its three partial products: low, middle (to be added 64 bits up), high.
 struct Product {
   __m128i low, middle, high;
 };
@@ -44,7 +44,7 @@ struct Product {
 
 inline __m128i load(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 
-// Horner's scheme, `k_at_once` blocks a step: (sum + first) * key^n + second * key^(n-1) + ... + last * key.
+// Uses Horner's scheme, with `k_at_once` blocks a step: (sum + first) * key^n + second * key^(n-1) + ... + last * key.
 [[gnu::target("pclmul,sse2")]] __m128i take_narrow(__m128i sum, const std::byte* at, std::size_t blocks,
                                                    const PolyValue* powers, std::size_t count) {
   constexpr std::size_t k_at_once = 8;
@@ -69,7 +69,7 @@ inline __m128i load(const void* from) { return _mm_loadu_si128(static_cast<const
   return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-// Takes sixteen blocks a step. Returns how many blocks it took; the rest is for take_narrow().
+// Takes sixteen blocks a step. Returns the number of blocks taken; the rest is for take_narrow().
 [[GRIDCTL_WIDE]] std::size_t take_wide(__m128i& sum, const std::byte* at, std::size_t blocks, const PolyValue* powers) {
   constexpr std::size_t k_lanes = 4, k_at_once = 16;
   __m512i factors[k_lanes];
@@ -125,7 +125,7 @@ PolyValue PolyHash::of(ByteView content) const {
     blocks -= taken;
   }
   sum = take_narrow(sum, at, blocks, powers_.data(), k_powers);
-  // The rest, filled up with zeros, and the length, so that no content equals another one with zeros behind it.
+  // Holds the rest, filled up with zeros, and the length, so that no content equals another one with zeros behind it.
   std::array<std::byte, 2 * k_element> end{};
   const std::size_t left = content.size() % k_element, filled = left > 0 ? k_element : 0;
   if (left > 0) std::memcpy(end.data(), content.data() + content.size() - left, left);

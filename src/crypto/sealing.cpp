@@ -18,7 +18,7 @@ struct Free {
   void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
 };
 
-// Fetched once: a look-up by name costs more than sealing a small chunk.
+// Fetches the cipher once, because a look-up by name costs more than sealing a small chunk.
 const EVP_CIPHER* aes_256_gcm() {
   static const std::unique_ptr<EVP_CIPHER, Free> cipher(EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr));
   return cipher.get();
@@ -37,7 +37,7 @@ int length(std::size_t size) {
   return static_cast<int>(size);
 }
 
-// Everything up to the tag.
+// Does everything up to the tag.
 void run(EVP_CIPHER_CTX* to, bool sealing, ByteView key, ByteView nonce, ByteView extra, ByteView in,
          std::span<std::byte> out) {
   GRIDCTL_CHECK(key.size() == k_gcm_key && nonce.size() == k_gcm_nonce && in.size() == out.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/sealing_small.hpp"
 
-// As for SHA-256: what OpenSSL 3 would have us use instead is megabytes.
+// Uses the deprecated functions, like SHA-256: OpenSSL 3's replacement is megabytes.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/aes.h>
 #include <openssl/crypto.h>

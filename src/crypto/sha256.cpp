@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/sha256.hpp"
 
-// OpenSSL 3 deprecates the direct functions in favour of EVP, which drags the provider machinery into a static program:
-// several megabytes in an agent that is copied to every host. The direct ones are the same assembler.
+// OpenSSL 3 deprecates the direct functions in favour of EVP, which brings the provider machinery into a static
+// program: several megabytes in an agent that is copied to every host. The direct functions are the same assembler.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
@@ -52,7 +52,7 @@ std::pair<Digest, Digest> sha256(ByteView one, ByteView other) {
   return {first.update(one.subspan(taken)).finish(), second.update(other.subspan(taken)).finish()};
 }
 
-// By hand: OpenSSL's HMAC goes through EVP.
+// Implements HMAC directly, because OpenSSL's HMAC goes through EVP.
 HmacKey::HmacKey(ByteView key) {
   std::array<std::byte, k_block_bytes> inner{}, outer{};
   Digest short_key;

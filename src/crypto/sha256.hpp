@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256, HMAC-SHA-256 and HKDF.
+// Implements SHA-256, HMAC-SHA-256 and HKDF.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace gridctl::crypto {
 
-// Streaming SHA-256. A value: a copy goes on from the same state.
+// Computes SHA-256 of a stream. A value: a copy continues from the same state.
 class Sha256 {
  public:
   Sha256();
   Sha256& update(ByteView bytes);
-  // Returns the digest and begins anew.
+  // Returns the digest and starts again from the empty content.
   [[nodiscard]] Digest finish();
 
  private:
@@ -23,11 +23,11 @@ class Sha256 {
 };
 
 [[nodiscard]] Digest sha256(ByteView bytes);
-// Both at once: 1.4 times as fast as one after the other where the processor has SHA instructions.
+// Computes both at once: 1.4 times as fast as one after the other if the processor has SHA instructions.
 [[nodiscard]] std::pair<Digest, Digest> sha256(ByteView one, ByteView other);
 [[nodiscard]] Digest hmac_sha256(ByteView key, ByteView message);
 
-// HMAC-SHA-256 with one key for many messages. Threads may share it.
+// Computes HMAC-SHA-256 with one key for many messages. Threads may share it.
 class HmacKey {
  public:
   explicit HmacKey(ByteView key);
@@ -37,11 +37,11 @@ class HmacKey {
   Sha256 inner_, outer_;
 };
 
-// HKDF (RFC 5869) with SHA-256 and 32 bytes of output. `extract` turns a secret into a key for `expand`.
+// Implements HKDF (RFC 5869) with SHA-256 and 32 bytes of output. `extract` turns a secret into a key for `expand`.
 [[nodiscard]] Digest hkdf_extract(ByteView salt, ByteView secret);
 [[nodiscard]] Digest hkdf_expand(const HmacKey& extracted, ByteView info);
 
-// Equality in a time that depends on the length alone.
+// Compares in a time that depends on the length alone.
 [[nodiscard]] bool equal_constant_time(ByteView a, ByteView b);
 
 }  // namespace gridctl::crypto

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t k_lanes = 2, k_block = 64;  // messages; bytes
 
-// FIPS 180-4, section 4.2.2.
+// See FIPS 180-4, section 4.2.2.
 alignas(16) constexpr std::uint32_t k_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -22,7 +22,7 @@ alignas(16) constexpr std::uint32_t k_constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// The eight words a..h as the SHA instructions want them.
+// Holds the eight words a..h in the order of the SHA instructions.
 struct State {
   __m128i abef, cdgh;
 };

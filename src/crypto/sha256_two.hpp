@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compression function of SHA-256 (FIPS 180-4, section 6.2.2) for two messages side by side: one message leaves a
-// processor's SHA unit idle half of the time, since each of its rounds waits for the one before. OpenSSL hashes
-// one at a time.
+// Implements the compression function of SHA-256 (FIPS 180-4, section 6.2.2) for two messages side by side. With one
+// message, a processor's SHA unit is idle half of the time, because each of its rounds waits for the one before.
+// OpenSSL hashes one message at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gridctl::crypto {
 
-// Whether this processor has what compress_two() needs (x86-64 with the SHA extensions).
+// Returns whether this processor has the instructions of compress_two() (x86-64 with the SHA extensions).
 [[nodiscard]] bool can_compress_two();
 
 // Takes `blocks` blocks of 64 bytes of both messages into their states of eight words. REQUIRES: can_compress_two().

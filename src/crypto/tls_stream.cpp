@@ -37,7 +37,7 @@ int clamped(std::size_t size) {
   return static_cast<int>(std::min<std::size_t>(size, std::numeric_limits<int>::max() / 2));
 }
 
-// The key as a session that both sides resume; nullptr without memory.
+// Returns the key as a session that both sides resume; nullptr without memory.
 SSL_SESSION* session_of(SSL* ssl, const Digest& key) {
   SSL_SESSION* session = SSL_SESSION_new();
   const SSL_CIPHER* suite = SSL_CIPHER_find(ssl, k_suite.data());
@@ -83,8 +83,8 @@ SSL_CTX* context(TlsSide side) {
   GRIDCTL_CHECK(SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256") == 1);
   SSL_CTX_set_num_tickets(made, 0);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
-  // Only the handshake with our key proves anything: with no authority known, every certificate is refused. A server asks
-  // for none, and has none, so that without the key there is no handshake.
+  // Only the handshake with our key proves anything: with no authority known, every certificate is refused. A server
+  // asks for none and has none, so that there is no handshake without the key.
   if (side == TlsSide::client) SSL_CTX_set_verify(made, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_psk_use_session_callback(made, offer_key<Owner>);
   SSL_CTX_set_psk_find_session_callback(made, find_key<Owner>);

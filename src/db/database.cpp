@@ -90,7 +90,7 @@ Result<bool> Statement::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  // Outside of a transaction it commits by itself.
+  // Outside of a transaction, the statement commits automatically.
   if (sqlite3_stmt_readonly(statement_) == 0 && is_of_disk(code)) *in_doubt_ = true;
   return sqlite_error(db_, code, "the state database refused a statement");
 }
@@ -120,7 +120,7 @@ Result<Transaction> Transaction::begin(Database& db) {
 }
 
 Transaction::~Transaction() {
-  // A rollback that fails (the engine rolled back by itself already) leaves nothing to do.
+  // A rollback that fails (because the engine has already rolled back) leaves nothing to do.
   if (db_ != nullptr)
     static_cast<void>(db_->execute(inner_ ? "ROLLBACK TO inner_part; RELEASE inner_part" : "ROLLBACK"));
 }
@@ -140,7 +140,8 @@ Database::~Database() = default;
 
 Result<Database> Database::open(const os::Path& path) {
   const bool in_memory = path == ":memory:";
-  // Made by O_EXCL, never opened when it is there: closing a second descriptor would drop SQLite's POSIX locks.
+  // Creates the file with O_EXCL and never opens an existing one: closing a second descriptor would drop SQLite's POSIX
+  // locks.
   if (!in_memory && !os::exists(path)) {
     const Result<os::Fd> made = os::open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!made && !os::exists(path)) return made.error();
@@ -159,7 +160,7 @@ Result<Database> Database::open_file(const os::Path& path, const char* vfs) {
   const int code = sqlite3_open_v2(impl->path.c_str(), &impl->db, flags, vfs);
   if (code != SQLITE_OK) {
     Error error = sqlite_error(impl->db, code, "cannot open " + impl->path);
-    // With an open database it is the journal, for lack of descriptors or memory, and passes.
+    // With an open database, the cause is the journal, for lack of descriptors or memory, and passes.
     if ((code & 0xFF) == SQLITE_CANTOPEN) error.code = Code::state_unreadable;
     return error;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thin wrapper over SQLite. Rollback journal (TRUNCATE), synchronous EXTRA: Debian 12's SQLite 3.40.1 is in the range
-// of the WAL-reset corruption bug. One Database per thread. Errors: no_space (SQLITE_FULL), state_in_use (busy for over
-// 5 s), state_unreadable (corrupt, not a database), io.
+// Wraps SQLite thinly. Rollback journal (TRUNCATE), synchronous EXTRA: Debian 12's SQLite 3.40.1 is in the range of the
+// WAL-reset corruption bug. Use one Database per thread. Errors: no_space (SQLITE_FULL), state_in_use (busy for over 5
+// s), state_unreadable (corrupt, not a database), io.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace gridctl::db {
 
 class Database;
 
-// A prepared statement in use. Binding and stepping go on until it is destroyed, which resets it for the next use.
-// Bind errors are kept and returned by the next step.
+// Represents a prepared statement in use. Binding and stepping continue until it is destroyed, which resets it for the
+// next use. Bind errors are kept and returned by the next step.
 class Statement {
  public:
   Statement(Statement&& other) noexcept;
@@ -52,7 +52,7 @@ class Statement {
 
   [[nodiscard]] Result<bool> next();  // true: a row is there
   [[nodiscard]] Result<void> run();   // for statements without rows
-  // Gives `take` each row that is left; an error of its ends that.
+  // Gives `take` each remaining row; an error of `take` ends that.
   template <class Take>
   [[nodiscard]] Result<void> each(Take take) {
     for (;;) {
@@ -70,7 +70,7 @@ class Statement {
     return rows;
   }
 
-  // Columns of the current row, from 0. REQUIRES: next() gave true.
+  // Read columns of the current row, from 0. REQUIRES: next() gave true.
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
   [[nodiscard]] double real(int column) const;
@@ -88,8 +88,8 @@ class Statement {
   Result<void> problem_;
 };
 
-// BEGIN IMMEDIATE … COMMIT; rolls back unless committed. One inside another is a part of it: undone alone, committed
-// with the whole.
+// Wraps BEGIN IMMEDIATE … COMMIT; rolls back unless committed. A transaction inside another is a part of it: it is
+// undone alone, and committed with the outer one.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Database& db);
@@ -104,22 +104,22 @@ class Transaction {
   bool inner_;
 };
 
-// After a commit that failed, what it wrote may be seen although a power cut can still take it back: when only the last
-// sync failed. So the next transaction or statement first commits something else, which makes both durable, or fails.
+// After a commit whose last sync failed, its changes may be seen although a power cut can still undo them. So the next
+// transaction or statement first commits something else, which makes both durable, or fails.
 class Database {
  public:
-  // Creates it (0600) when missing. ":memory:" is a private one in memory.
+  // Opens the database, and creates it (0600) if it is missing. ":memory:" is a private one in memory.
   [[nodiscard]] static Result<Database> open(const os::Path& path);
-  // On a file system of its own, registered with SQLite under this name: the simulator's, which forgets and fails.
+  // Opens it on its own file system, registered with SQLite under this name: the simulator's, which forgets and fails.
   [[nodiscard]] static Result<Database> open_on(const os::Path& path, const std::string& vfs);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  // One or more statements without parameters or rows.
+  // Executes one or more statements without parameters or rows.
   [[nodiscard]] Result<void> execute(const std::string& sql);
   [[nodiscard]] bool in_transaction() const;
-  // Prepared once per text and kept. `sql` must outlive the call only.
+  // Returns a statement that is prepared once per text and kept. `sql` needs to outlive only the call.
   [[nodiscard]] Statement prepare(std::string_view sql);
   [[nodiscard]] std::int64_t changes() const;  // rows of the last INSERT, UPDATE or DELETE
   [[nodiscard]] Result<std::int64_t> data_version();  // changes when another connection commits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When one host is there, and when it is not, during one run. Pure; what it draws does not depend on what the job does,
-// so that all choices are tried against the same fate.
+// Determines when one host is up and when it is down during one run. Pure; the random values do not depend on the job's
+// actions, so that all choices face the same failures.
 #pragma once
 
 #include <limits>
@@ -13,14 +13,14 @@ namespace gridctl::forecast {
 
 class Availability {
  public:
-  // Up at the beginning; fails after exponential times of this rate (per second, 0 = never), and is away for
-  // exponential times of this mean (seconds, 0 = it is back at once).
+  // Starts up; fails after exponential times of this rate (per second, 0 = never), and is away for exponential times of
+  // this mean (seconds, 0 = it is back at once).
   Availability(double rate_per_second, double outage_seconds, Random random);
-  // As recorded, from `offset` seconds into the trace on.
+  // Follows a record, from `offset` seconds into the trace on.
   Availability(std::shared_ptr<const UpTimes> recorded, double offset);
 
   [[nodiscard]] bool up() const { return up_; }
-  // Seconds from the beginning of the run to the next change; infinite when there is none.
+  // Returns the seconds from the beginning of the run to the next change, or infinity if there is none.
   [[nodiscard]] double next() const { return next_; }
   void pass();  // that change
 
@@ -28,10 +28,10 @@ class Availability {
   static constexpr double k_never = std::numeric_limits<double>::infinity();
   bool up_ = true;
   double next_ = k_never;
-  // By rate.
+  // Used by rate:
   double rate_ = 0, outage_ = 0;
   Random random_{0};
-  // As recorded.
+  // Used with a record:
   std::shared_ptr<const UpTimes> recorded_;
   std::size_t index_ = 0;  // of the next change
   double base_ = 0;        // seconds of the run at which the trace (this time) began

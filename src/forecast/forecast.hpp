@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outlook of a choice: many simulated lives of it, and their statistics.
+// Computes the outlook of a choice: many simulated lives of it, and their statistics.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace gridctl::forecast {
 
-// The range of 9 in 10 runs: between the 5th and the 95th percentile (nearest rank).
+// Holds the range of 9 in 10 runs: between the 5th and the 95th percentile (nearest rank).
 struct Spread {
   double mean = 0, low = 0, high = 0;
 };
@@ -26,7 +26,7 @@ struct Settings {
   std::function<bool()> go_on;     // asked before each run; empty: always
 };
 
-// Means over the runs that finished; seconds and USD.
+// Holds means over the runs that finished; seconds and USD.
 struct Figures {
   std::uint64_t runs = 0;      // tried: all, or fewer when none of the first k_hopeless finished
   std::uint64_t finished = 0;  // before the horizon
@@ -40,17 +40,18 @@ struct Figures {
 };
 inline constexpr std::uint64_t k_hopeless = 20;  // so many runs without an end: there will be none
 
-// Deterministic by seed. nullopt when go_on said no.
+// Computes the figures, deterministic by seed. nullopt: go_on returned false.
 [[nodiscard]] std::optional<Figures> expect(const Grid& grid, const Choice& choice, const Settings& settings);
 
-// Whether `a` is the better choice: more of its runs finish, else its mean time is shorter.
+// Returns whether `a` is the better choice: more of its runs finish, or its mean time is shorter.
 [[nodiscard]] bool faster(const Figures& a, const Figures& b);
-// The cheapest that is as sure as the surest, else the faster.
+// Prefers the cheapest choice that is as certain as the most certain one, otherwise the faster one.
 [[nodiscard]] bool cheaper(const Figures& a, const Figures& b);
 
-// Fixed intervals worth comparing with `tuned`: quarter, half, double and four times, in lengths that people say.
+// Returns fixed intervals worth comparing with `tuned`: a quarter, half, double and four times, in lengths that people
+// use.
 [[nodiscard]] std::vector<Duration> around(Duration tuned);
-// To a length of two digits: 12m34s -> 13m.
+// Rounds to a length of two digits: 12m34s -> 13m.
 [[nodiscard]] Duration round_for_people(Duration length);
 
 }  // namespace gridctl::forecast

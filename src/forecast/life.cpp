@@ -26,7 +26,7 @@ Duration duration_of(double seconds) {
 }
 }  // namespace
 
-// Everything that is newly due is done at once, or put into the queue.
+// Does everything that is newly due at once, or puts it into the queue.
 void Life::apply(job::Event what, Nanos stamp) {
   job::Step step = job::step(state_, {wall(stamp), std::move(what)});
   state_ = std::move(step.state);
@@ -67,7 +67,7 @@ void Life::place() {
   std::vector<const HostModel*> models;
   for (const std::size_t host : on_) models.push_back(&model(host));
   here_ = together(models);
-  // An elastic gang that is smaller than it may be takes longer by as much.
+  // An elastic gang below its full size takes longer in proportion.
   here_.speed *= static_cast<double>(on_.size()) / std::max(scheduler_.choice.spec.num_nodes, 1);
   running_ = ended_here_ = false;
   tune();
@@ -75,7 +75,7 @@ void Life::place() {
   apply(job::Placed{answer.members, answer.reason});
 }
 
-// As Supervisor::tune: the job is told its interval when it is placed.
+// Gives the job its interval when it is placed, like Supervisor::tune.
 void Life::tune() {
   const job::CheckpointPolicy& policy = scheduler_.choice.spec.checkpoint;
   using Interval = job::CheckpointPolicy::Interval;
@@ -94,7 +94,7 @@ void Life::tune() {
   interval_ = sched::checkpoint_interval(cost, rate, interval_.every);
 }
 
-// START goes out to all. A host that is gone without our knowing does not take it: its silence will tell.
+// Sends START to all members. A host that has disappeared unnoticed does not receive it: its silence will show that.
 void Life::launch() {
   if (attempt() == nullptr || started_on_.front() != 0) return;
   for (const std::size_t host : on_)
@@ -140,7 +140,7 @@ void Life::commit(std::uint64_t count, Nanos safe_at) {
   apply(job::CheckpointCommitted{state_.epoch, {state_.head.value + count}, "", count}, safe_at);
 }
 
-// Where the time since the program came up has gone, and how much of its work is kept.
+// Accounts for the time since the program came up, and for the part of its work that is kept.
 void Life::account(double elapsed, const Saved& saved) {
   const double stalled = static_cast<double>(saved.count) * pace_.stall;
   outcome_.work += saved.work;
@@ -168,7 +168,7 @@ void Life::ended() {
     apply(job::AttemptEnded{epoch, {job::EndKind::exited, 0, 0, "", rank}});
 }
 
-// One of a gang whose other member is gone.
+// Handles a member of a gang whose other member is gone.
 void Life::stopped(std::size_t host) {
   apply(job::AttemptEnded{state_.epoch, {job::EndKind::stopped, -1, 0, "", rank_on(host)}});
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One life of a job on virtual hosts, followed by the supervisor's own decisions: job::step and job::pending say what
-// happens, job::Silence when a host is lost, sched::place where the job goes, sched::checkpoint_interval how often it
-// saves. What stands here is their shell in virtual time, and what it leaves out changes nothing:
-//   * heartbeats of hosts that answer are not simulated, only the ticks of the silent;
-//   * of an attempt's checkpoints the newest safe one is committed, when the attempt ends: the state that follows is
+// Simulates one life of a job on virtual hosts, followed by the supervisor's own decisions: job::step and job::pending
+// define the state, job::Silence the loss of a host, sched::place the host of the job, sched::checkpoint_interval the
+// interval of its checkpoints. This file is their shell in virtual time. It omits only things that change nothing:
+//   * heartbeats of hosts that answer are not simulated, only the ticks of the silent ones;
+//   * of an attempt's checkpoints, only the newest safe one is committed, when the attempt ends: the resulting state is
 //     the same (tested);
 //   * placing is a pure function: the same question is answered from memory;
 //   * while nothing can be placed, the scheduler is asked again when a host appears, in the rhythm of its retries;
 //   * sched::judge_deadline and sched::judge_cheaper are asked when their answers can have changed, not by the clock.
-// A failure takes the host with all that is on it, and it is known by a new boot when it comes back. Drained hosts,
+// A failure takes the host with everything on it, and a new boot shows it when the host comes back. Drained hosts,
 // health, links and other jobs are not simulated.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace gridctl::forecast {
 
-// Seconds; start + work + stalled + lost + recovery + collecting = time.
+// Holds times in seconds; start + work + stalled + lost + recovery + collecting = time.
 struct Outcome {
   bool finished = false;  // succeeded before the horizon; else only counts are told
   double time = 0;
@@ -43,7 +43,7 @@ struct Outcome {
   int attempts = 0;
 };
 
-// The part that is equal in all lives of one choice.
+// Holds the part that is equal in all lives of one choice.
 class Scheduler {
  public:
   Scheduler(const Grid& grid, const Choice& choice);
@@ -53,7 +53,7 @@ class Scheduler {
     std::string reason;
     bool could_ever_fit = false;
   };
-  // The knowledge at one moment.
+  // Holds the knowledge at one moment.
   struct Now {
     std::vector<bool> seen;           // which hosts answer
     std::vector<double> rates;        // failures per hour, when they are learned meanwhile; else empty
@@ -62,17 +62,17 @@ class Scheduler {
     std::optional<double> time_left;  // until its deadline
     double failures_max = 0;          // job::State
   };
-  // sched::place, or place_gang; the same question is asked once. Without a deadline the work counts in 32nds of the
-  // whole.
+  // Calls sched::place, or place_gang, once for each different question. Without a deadline, the work counts in 32nds
+  // of the total.
   [[nodiscard]] const Answer& place(const Now& now, const std::vector<job::Avoided>& avoided);
   [[nodiscard]] sched::JobKnowledge known(const Now& now) const;
-  // Where it would go, if it left that host.
+  // Decides where the job would go if it left that host.
   [[nodiscard]] sched::Decision decide(const Now& now, const sched::JobKnowledge& known,
                                        const std::vector<job::Avoided>& avoided,
                                        std::optional<std::size_t> leaving = {});
   [[nodiscard]] sched::GangDecision decide_gang(const Now& now, const std::vector<job::Avoided>& avoided);
   [[nodiscard]] bool is_gang() const { return choice.spec.num_nodes > 1; }
-  // On the host where it runs, with so much work to be done there yet.
+  // Describes the run on its present host, with the amount of work that remains there.
   [[nodiscard]] sched::CurrentRun going_on(const sched::JobKnowledge& known, double work, const job::Member& on,
                                            std::size_t host) const;
 
@@ -95,8 +95,8 @@ class Scheduler {
   Answer asked_;  // a question that is not asked again
 };
 
-// The life with this number: the same hosts fail at the same times whatever the choice. `go_on` is asked now and then
-// (empty: always); when it says no, the life ends unfinished.
+// Simulates the life with this number: the same hosts fail at the same times for every choice. `go_on` is asked now and
+// then (empty: always); if it returns false, the life ends unfinished.
 [[nodiscard]] Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number,
                            const std::function<bool()>& go_on = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A life's hosts: how they come and go, and when their silence is noticed.
+// Simulates a life's hosts: how they come and go, and when their silence is noticed.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -23,7 +23,7 @@ Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : sch
   const Pacing& pacing = scheduler.grid.pacing;
   const Duration lost_after = scheduler.choice.spec.recovery.lost_after;
   heartbeat_ = std::clamp(lost_after / pacing.beats_to_lost, pacing.heartbeat_min, pacing.heartbeat);
-  // The grid of ticks is as fine as it must be for lost_after, and never finer than the real one.
+  // The grid of ticks is as fine as lost_after requires, and never finer than the real one.
   tick_step_ = std::clamp(lost_after / 60, pacing.tick, k_tick_counts);
   Random streams(seed * k_streams + number);
   std::map<std::size_t, double> offsets;  // of traces
@@ -86,7 +86,7 @@ void Life::turn(const Due& due) {
       if (ours && same && host.there.up()) stopped(due.host);
       return;
     case Kind::collected:
-      // A result is not fetched from a host that is gone; after a reboot there is none to wait for.
+      // A result cannot be fetched from a host that is gone; after a reboot there is no result.
       if (ours && (!ended_here_ || (same && host.there.up()))) collected(rank_on(due.host));
       return;
     case Kind::look:
@@ -103,7 +103,7 @@ void Life::changed(std::size_t index) {
   host.there.pass();
   if (host.there.up()) {
     ++host.life;
-    // A host with a job is tried as often as it would be asked, an idle one less often.
+    // A host with a job is tried as often as its heartbeat, an idle one less often.
     const Duration pause = is_on(index) ? heartbeat_ : scheduler_.grid.pacing.reconnect;
     after(host.random.unit() * gridctl::seconds(pause), Kind::connected, index);
   } else {
@@ -159,8 +159,8 @@ void Life::tick(std::size_t index) {
   if (const int rank = rank_on(index); lost && rank >= 0)
     apply(job::HostLost{state_.epoch, host.silence.counted(), rank});
   if (unnoticed && !host.seen && !is_on(index)) judge_stay();
-  // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
-  // asks more than whether it is there.
+  // While only silent hosts are left, nothing is counted; the ticks continue when a host answers. Hosts without the job
+  // are only asked whether they are there.
   host.ticking = !lost && ((witnessed && is_on(index)) || unnoticed);
   if (host.ticking) at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
 }
@@ -204,7 +204,7 @@ void Life::connected(std::size_t index) {
   }
 }
 
-// The host confirms that nothing of former attempts is left there.
+// The host confirms that it has nothing left of former attempts.
 void Life::settle(std::size_t index) {
   std::vector<Epoch> there;
   for (const job::PendingCleanup& end : state_.pending_cleanups)
@@ -212,7 +212,7 @@ void Life::settle(std::size_t index) {
   for (const Epoch epoch : there) apply(job::CleanedUp{model(index).facts.name, epoch});
 }
 
-// Learned of recorded hosts; looked at again after each failure, and now and then while there is none.
+// Learns the rate from recorded hosts; looks again after each failure, and now and then while there is none.
 double Life::rate_known(std::size_t index) {
   constexpr Nanos k_rate_holds = 600'000'000'000;
   Host& host = hosts_[index];

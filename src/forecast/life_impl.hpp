@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside forecast only: a life while it goes on.
+// Holds the state of a life in progress. For forecast only.
 #pragma once
 
 #include <algorithm>
@@ -62,13 +62,13 @@ class Life {
   [[nodiscard]] Pace pace_here() const;
   void tune();
   [[nodiscard]] const job::Attempt* attempt() const { return state_.attempt(); }
-  // The rank on that host; -1: none.
+  // Returns the rank on that host; -1: none.
   [[nodiscard]] int rank_on(std::size_t host) const {
     const auto found = attempt() == nullptr ? on_.end() : std::ranges::find(on_, host);
     return found == on_.end() ? -1 : static_cast<int>(found - on_.begin());
   }
   [[nodiscard]] bool is_on(std::size_t host) const { return rank_on(host) >= 0; }
-  // Is the host that took the rank's START still the one that it was?
+  // Returns whether the host that received the rank's START is still in the same boot.
   [[nodiscard]] bool holds(std::size_t rank) const {
     const Host& host = hosts_[on_[rank]];
     return started_on_[rank] == host.life && host.there.up();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A life's moves, for its deadline or to what is cheaper: Supervisor::judge_deadline, Supervisor::judge_price and
-// control::judge_move in virtual time.
+// Simulates a life's moves, for its deadline or to a cheaper host: Supervisor::judge_deadline, Supervisor::judge_price
+// and control::judge_move in virtual time.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -69,7 +69,7 @@ void Life::judge_stay() {
   if (!deadline_ && !now.now.rates.empty()) look_again(k_look_max);  // what is known of hosts changes
 }
 
-// Hosts came or went, or much time has passed since the last question.
+// Returns whether hosts came or went, or much time has passed since the last question.
 bool Life::prices_changed(const std::vector<bool>& seen) {
   if (priced_on_ == seen && now_ - priced_at_ < static_cast<Nanos>(k_look_max * 1e9)) return false;
   priced_on_ = seen;
@@ -77,7 +77,7 @@ bool Life::prices_changed(const std::vector<bool>& seen) {
   return true;
 }
 
-// Does it move?
+// Returns whether the job moves.
 bool Life::judge_deadline(const Stay& now) {
   const double time_left = *now.known.time_left;
   const sched::Decision other =
@@ -87,7 +87,7 @@ bool Life::judge_deadline(const Stay& now) {
     prepare_move(job::k_for_deadline, verdict.text, verdict.failures_max);
     return true;
   }
-  // It cannot become too late sooner than time passes; where it is, only a checkpoint or another host helps.
+  // The margin cannot shrink faster than time passes; once it is negative, only a checkpoint or another host helps.
   const double margin = other.placement ? time_left - now.here.silence - other.placement->safely : k_look_max;
   look_again((margin > 0 ? margin : pace_.interval) / 2);
   return false;
@@ -98,8 +98,8 @@ std::optional<std::string> Life::cheaper(const Stay& now) {
   return sched::judge_cheaper(now.here, other, state_.avoided);
 }
 
-// It leaves when a checkpoint that is taken from now on is safe; should there be none, it ends here. What is told its
-// interval is told to save soon; what has its own goes on as ever.
+// Leaves when a checkpoint that is taken from now on is safe; if there is none, the attempt ends here. A job whose
+// interval gridctl sets is told to save soon; a job with its own interval continues as before.
 void Life::prepare_move(std::string_view why, const std::string& text, double failures_max) {
   const double elapsed = in_seconds(now_ - began_), cycle = pace_.interval + pace_.stall;
   const auto taken = static_cast<std::uint64_t>(std::floor(elapsed / cycle));
@@ -109,7 +109,7 @@ void Life::prepare_move(std::string_view why, const std::string& text, double fa
   if (for_move_.count > 0) after(for_move_.safe_at - elapsed, Kind::move, host_, state_.epoch.value);
 }
 
-// Returns the safe progress after so many seconds of this attempt.
+// Returns the safe progress after this many seconds of the attempt.
 Saved Life::saved_by(double elapsed) const {
   return for_move_.count > 0 && for_move_.safe_at <= elapsed ? for_move_ : saved_after(pace_, elapsed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question to `gridctl sim`: hosts, their failure rates, and their costs for a job.
+// Holds the question to `gridctl sim`: hosts, their failure rates, and their costs for a job.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace gridctl::forecast {
 
-// Times in seconds, rates per hour up.
+// Holds times in seconds, and rates per hour of uptime.
 struct HostModel {
   sched::HostFacts facts;    // as the scheduler sees it while it answers
   double rate_per_hour = 0;  // failures expected; 0 = none. What the interval is tuned from
@@ -29,17 +29,17 @@ struct HostModel {
   std::size_t trace = 0;                    // hosts of one trace live at the same time of it
 };
 
-// Several hosts that run one gang, as one that has failed when one of them has: the rates add up, the slowest sets the
-// pace and the latest the start.
+// Combines several hosts that run one gang into one that fails when any of them fails: the rates add up, the slowest
+// sets the pace and the latest the start.
 [[nodiscard]] HostModel together(const std::vector<const HostModel*>& hosts);
 
-// The assumptions for a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
+// Return the assumptions for an otherwise unknown host of this class (datacenter, cloud, market, otherwise home): its
 // failure rate is that of sched/reliability.
 inline constexpr double k_outage_assumed = 3600;                   // seconds, as sched::estimate assumes
 inline constexpr double k_start_assumed = 30;                      // seconds, as the supervisor's tuning assumes
 [[nodiscard]] double assumed_uplink(std::string_view host_class);  // Mbit/s
 
-// How hosts are looked after; control/pace.hpp, and a test that these are its values.
+// Describes how often hosts are polled. A test checks that the values equal those of control/pace.hpp.
 struct Pacing {
   Duration tick = std::chrono::milliseconds{200};
   Duration nap = std::chrono::seconds{5};
@@ -60,12 +60,13 @@ struct Grid {
   Pacing pacing{};
 };
 
-// One way to run it: `spec` with its checkpoint policy, its deadline and the providers it is pinned to.
+// Describes one way to run the job: `spec` with its checkpoint policy, its deadline and the providers to which it is
+// pinned.
 struct Choice {
   std::string name;  // "tuned", "15m"; "any host", "ada"
   job::Spec spec;
-  // For comparison: of the hosts that fit the cheapest per hour, whatever is known of their speeds and failures, and
-  // whatever the deadline.
+  // For comparison: chooses the cheapest host per hour that fits, regardless of known speeds and failures, and of the
+  // deadline.
   bool by_price = false;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far an attempt comes on one host. Pure; times are seconds since its program came up.
+// Computes the progress of an attempt on one host. Pure; times are seconds since its program came up.
 //
-// The program computes for `interval`, stands still for `stall` while a checkpoint is taken, and goes on. A checkpoint
-// is safe `upload` after it was taken; one is fetched at a time, and the next one fetched is the newest by then.
+// The program computes for `interval`, stands still for `stall` while a checkpoint is taken, and continues. A
+// checkpoint
+// is safe `upload` after it was taken; one is fetched at a time, and the next one fetched is the newest at that time.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ struct Pace {
   double upload = 0;
   double need = 0;  // time this host must compute until the job is done
 
-  // Checkpoints taken until the end; none when the work ends, for the result is fetched then.
+  // Counts the checkpoints until the end, without one at the end of the work, when the result is fetched anyway.
   [[nodiscard]] std::uint64_t checkpoints() const;
-  // When the program ends.
+  // Returns the time at which the program ends.
   [[nodiscard]] double end() const { return need + static_cast<double>(checkpoints()) * stall; }
 };
 
@@ -28,8 +29,8 @@ struct Saved {
 };
 // Returns the safe progress after `elapsed` seconds.
 [[nodiscard]] Saved saved_after(const Pace& pace, double elapsed);
-// The next checkpoint when after `elapsed` seconds the program is asked to save `soon` after the last one. count 0: it
-// ends before that is safe.
+// Returns the next checkpoint if, after `elapsed` seconds, the program is asked to save `soon` after the last one.
+// count 0: the program ends before that is safe.
 [[nodiscard]] Saved saved_soon(const Pace& pace, double elapsed, double soon);
 
 }  // namespace gridctl::forecast

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine: no std distribution, no address, no clock.
+// Generates random numbers that are the same on every machine: no std distribution, no address, no clock.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@ namespace gridctl::forecast {
 
 class Random {
  public:
-  // Mixed, so that the streams of neighbouring seeds are not one stream with a shift.
+  // Mixes the seed, so that the streams of neighbouring seeds are not one shifted stream.
   explicit Random(std::uint64_t seed) : state_(mix(mix(seed + 0xD1B54A32D192ED03ull) ^ 0xA0761D6478BD642Full)) {}
 
   std::uint64_t next() { return mix(state_ += 0x9E3779B97F4A7C15ull); }  // splitmix64
@@ -23,7 +23,7 @@ class Random {
   bool chance(double probability) { return probability > 0 && unit() < probability; }
   double exponential(double mean) { return -mean * std::log1p(-unit()); }
   double normal() { return std::sqrt(-2 * std::log1p(-unit())) * std::cos(2 * 3.14159265358979323846 * unit()); }
-  // An independent stream: what one part draws does not shift what another sees.
+  // Returns an independent stream: the numbers of one part do not shift those of another.
   Random fork() { return Random(next()); }
 
  private:

@@ -12,7 +12,7 @@ namespace gridctl::forecast {
 namespace {
 constexpr int k_work_steps = 32;
 
-// In megabits a second, as queries have it; what takes no time is as good as not known.
+// Returns megabits a second, like queries; a transfer without duration counts as unknown.
 double link_of(double bytes, double seconds) { return seconds > 0 ? bytes * 8 / 1e6 / seconds : 0; }
 
 sched::GangWish wish_of_gang(const job::Spec& spec) { return sched::wish_of(spec, sched::classify(spec)); }
@@ -110,7 +110,7 @@ void Scheduler::take(Answer& answer, sched::Placement to) const {
       {rank, to.host, to.engine, std::move(to.gpu_uuids), to.cpus, to.memory_bytes, to.price_per_hour});
 }
 
-// Links between hosts that may never be registered are not known: they are taken on trust.
+// Links between hosts that may never be registered are unknown and are assumed to suffice.
 sched::GangDecision Scheduler::decide_gang(const Now& now, const std::vector<job::Avoided>& avoided) {
   tell(now);
   return sched::place_gang(choice.spec, wish_of_gang(choice.spec), facts_, sched::topology_of(facts_, {}), {}, avoided,

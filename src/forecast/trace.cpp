@@ -24,7 +24,7 @@ config::Position position_of(std::string_view text, std::size_t offset) {
   return at;
 }
 
-// Where element `index` of the array "data" begins; its elements hold neither commas nor brackets.
+// Returns where element `index` of the array "data" begins; its elements contain neither commas nor brackets.
 std::size_t offset_of_element(std::string_view text, std::size_t index) {
   std::size_t at = text.find('[', text.find("\"data\""));
   for (std::size_t i = 0; i < index && at != std::string_view::npos; ++i) at = text.find(',', at + 1);

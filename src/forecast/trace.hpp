@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Availability as it was recorded: how many hosts of a request were up, sample by sample. Pure.
+// Reads recorded availability: how many hosts of a request were up, sample by sample. Pure.
 //
-// Two forms are read. The one in which the traces of "Can't Be Late" (NSDI 2024) are published:
+// Two forms are read. The first is the one in which the traces of "Can't Be Late" (NSDI 2024) are published:
 //   {"metadata": {"gap_seconds": 195}, "data": [0, 0, 1, 1, …]}      other keys are ignored
-// and run lengths, as lines of text ('#' begins a comment):
+// The second is run lengths, as lines of text ('#' begins a comment):
 //   gap_seconds,195
 //   hosts_up,samples
 //   0,1038
@@ -36,11 +36,11 @@ struct Trace {
   [[nodiscard]] double length_seconds() const;
 };
 
-// Errors: bad_job_file, "FILE:LINE:COLUMN: what was expected, what is there". A trace without samples, or in which no
-// host is ever up, is one.
+// Fails with bad_job_file, "FILE:LINE:COLUMN: expected …, got …", also for a trace without samples, or one in which no
+// host is ever up.
 [[nodiscard]] Result<Trace> parse_trace(std::string_view text, const std::string& file);
 
-// One host of a trace, the trace repeated for ever.
+// Describes one host of a trace that repeats forever.
 struct UpTimes {
   struct Change {
     double at = 0;  // seconds from the beginning of the trace
@@ -50,8 +50,8 @@ struct UpTimes {
   bool up = false;    // when nothing ever changes
   std::vector<Change> changes;
 };
-// The host of this rank (0…) among `hosts`: as many of them are up as were in the trace, in proportion, rounded up; of
-// those the lowest ranks. With as many hosts as the trace had, that is the trace itself.
+// Returns the host of this rank (0…) among `hosts`: as many of them are up as were in the trace, in proportion, rounded
+// up; the lowest ranks are up first. With as many hosts as in the trace, the result is the trace itself.
 [[nodiscard]] std::shared_ptr<const UpTimes> up_times(const Trace& trace, int rank, int hosts);
 
 }  // namespace gridctl::forecast

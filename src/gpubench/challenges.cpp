@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests whose answers the controller checks.
+// Implements the tests whose answers the controller checks.
 #include <algorithm>
 
 #include "gpubench/gemm.hpp"
@@ -23,7 +23,7 @@ double warm_up_limit(const Parameters& parameters) {
   return static_cast<double>(parameters.number("warm_up_ms", static_cast<std::uint64_t>(k_warm_up * 1000))) / 1000;
 }
 
-// The memory that the test has been able to get, in pieces.
+// Holds the memory that the test was able to allocate, in pieces.
 struct Filled {
   struct Piece {
     BufferPtr buffer;
@@ -61,7 +61,7 @@ Result<Filled> take_memory(Device& device, std::uint64_t bytes_max) {
   return filled;
 }
 
-// The answer is named before it is sent: the controller's clock then counts the work and not the words' way.
+// Names the answer before sending it: the controller's clock then counts the work and not the transfer of the words.
 Result<void> give(const probe::Words& words, std::string_view name) {
   say_words(name, words);
   return {};
@@ -114,7 +114,7 @@ Result<void> test_fma(Device& device, const Parameters& parameters) {
   };
   const Work some = [&] { return run(os::random_u64()); };
   const double target = static_cast<double>(target_ms(parameters)) / 1000;
-  // As many parts as keep the device busy, but no more than it does in that time.
+  // Uses enough parts to keep the device busy, but no more than it can do in that time.
   TRY(time_of(device, some));
   TRY_ASSIGN(const double trial, time_of(device, some));
   const double affordable = std::max(1.0, target / 4 / trial) * k_fma_groups_first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the GPU memory of running processes into the host's memory and gives it back, through the driver's own process
-// checkpoint (drivers 570 and later). A process of several GPUs, or several processes of one job: all are locked before
+// Moves the GPU memory of running processes into the host's memory and back, through the driver's own process
+// checkpoint (drivers 570 and later). If a process has several GPUs, or a job several processes, all are locked before
 // one is checkpointed, and all are restored before one is unlocked.
 #include <algorithm>
 #include <array>
@@ -74,7 +74,7 @@ class Processes {
     if (done)
       done =
           each(ProcessState::locked, "checkpointing", Code::io, [&](int pid) { return api_.checkpoint(pid, nullptr); });
-    // Whatever was reached is undone, so that the job runs on.
+    // Undoes the completed steps, so that the job continues to run.
     if (!done) (void)resume();
     return done;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's own matrix library, where the host has it: its kernels know generations that ours do not. The answers of the
-// challenge are checked all the same.
+// Uses NVIDIA's own matrix library, if the host has it: its kernels support generations that ours do not. The answers
+// of the challenge are checked nevertheless.
 #include "gpubench/cublas.hpp"
 
 #include <array>
@@ -31,7 +31,7 @@ Result<CublasApi> open_library() {
   for (const char* folder : folders)
     for (const char* name : names) paths.push_back(std::string(folder) + name);
   for (const std::string& path : paths) {
-    // Its other half lies beside it, where the loader does not look by itself.
+    // The library's other half lies beside it, where the loader does not look automatically.
     std::string other = path;
     other.insert(other.find("libcublas") + 9, "Lt");
     (void)load({other.c_str()}, {});
@@ -51,7 +51,7 @@ Result<void> multiply_by_library(std::uint64_t a, std::uint64_t b, std::uint64_t
   const float one = 1, none = 0;
   const auto at = [](std::uint64_t address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); };
   const auto whole = [](std::uint32_t value) { return static_cast<int>(value); };
-  // It counts by columns: C^T = B A^T.
+  // The library counts by columns: C^T = B A^T.
   const int status = api->gemm(handle, k_transposed, k_plain, whole(columns), whole(rows), whole(inner), &one, at(b),
                                k_bf16, whole(inner), at(a), k_bf16, whole(inner), &none, at(c), k_fp32, whole(columns),
                                k_compute_fp32, k_default);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA through the driver's own library; the kernels come as PTX, which the driver compiles.
+// Uses NVIDIA's GPUs through the driver's own library; the kernels come as PTX, which the driver compiles.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace gridctl::gpubench {
 namespace {
 
 constexpr unsigned k_lanes = 256;
-// gemm_wide_bf16: four stages of 48 KiB, and room to begin them at a multiple of 1024.
+// gemm_wide_bf16 needs four stages of 48 KiB, and room to begin them at a multiple of 1024.
 constexpr std::string_view k_wide_kernel = "gemm_wide_bf16";
 constexpr unsigned k_wide_lanes = 384, k_wide_shared_bytes = 4 * 48 * 1024 + 1024;
 constexpr int k_devices_max = 64;
@@ -131,7 +131,7 @@ class CudaLockedMemory final : public LockedMemory {
   void* bytes_;
 };
 
-// A device's primary context, held as long as this lives.
+// Holds a device's primary context for the object's lifetime.
 class CudaContext {
  public:
   CudaContext(const cuda::Api& api, cuda::DeviceNumber number) : cuda_(api), number_(number) {}
@@ -171,7 +171,7 @@ class CudaDevice final : public Device {
     TRY(context_.use());
     const char* const text = (facts_.bf16 ? ptx_80() : ptx_70()).data();
     CU_TRY(cuda_.cuModuleLoadData(&module_, text), "compiling our kernels");
-    // A driver that is too old for them refuses them.
+    // A driver that is too old for these kernels refuses them.
     facts_.wide = facts_.isa == "sm_90" && cuda_.cuModuleLoadData(&wide_module_, ptx_90().data()) == cuda::k_success;
     return {};
   }
@@ -241,12 +241,14 @@ class CudaDevice final : public Device {
   }
 
  private:
-  // Leaves either context current. Buffers may be freed under either: addresses are unified on all devices we serve.
+  // Leaves either context current. Buffers may be freed under either: addresses are unified on all devices that we
+  // support.
   Result<double> copy_between(const CudaContext& there, cuda::DeviceNumber peer, std::uint64_t bytes,
                               std::uint32_t times) {
     int possible = 0;
     CU_TRY(cuda_.cuDeviceCanAccessPeer(&possible, number_, peer), "asking for the way to the other device");
-    // Without it the driver copies by way of the host, which is this pair's true rate. It may be enabled already.
+    // Without peer access the driver copies by way of the host, which is this pair's true rate. It may already be
+    // enabled.
     if (possible != 0) (void)cuda_.cuCtxEnablePeerAccess(there.get(), 0);
     TRY_ASSIGN(const BufferPtr near, allocate(bytes));
     TRY(there.use());

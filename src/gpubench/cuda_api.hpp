@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few declarations of the CUDA driver API that are used, so that building needs no CUDA. Values: its reference.
+// Declares the few functions of the CUDA driver API that are used, so that building needs no CUDA. Values: its
+// reference.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ enum Attribute : int {
   k_capability_minor = 76,
 };
 
-// Entry points. Filled by name; all are there since CUDA 9 or the library is refused.
+// Holds the entry points, filled by name; all exist since CUDA 9, otherwise the library is refused.
 struct Api {
   Result (*cuInit)(unsigned);
   Result (*cuDriverGetVersion)(int*);

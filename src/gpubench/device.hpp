@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU as the tests see it, whatever the driver behind it. One thread, one device, one in-order queue. The order of
+// Represents one GPU for the tests, with any driver behind it. One thread, one device, one in-order queue. The order of
 // the tests, their sizes and their clock are in challenges.cpp and measures.cpp; another driver is one more file with a
 // Backend, and its row in main.cpp.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace gridctl::gpubench {
 
-// The driver's facts about a device.
+// Holds the driver's facts about a device.
 struct DeviceFacts {
   std::string backend;  // "cuda" or "opencl"
   std::string kind;     // "gpu", "cpu", "other"
@@ -39,14 +39,14 @@ struct DeviceFacts {
   bool wide = false;                   // its driver has compiled the kernels for its generation's own matrix instructions
 };
 
-// A buffer in the device's memory; freed with it.
+// Owns a buffer in the device's memory.
 class Buffer {
  public:
   virtual ~Buffer() = default;
 };
 using BufferPtr = std::unique_ptr<Buffer>;
 
-// Memory of the host that the driver has locked for copies; freed with it.
+// Owns memory of the host that the driver has locked for copies.
 class LockedMemory {
  public:
   virtual ~LockedMemory() = default;
@@ -58,48 +58,48 @@ using Argument = std::variant<std::uint32_t, float, Buffer*>;
 
 enum class Direction : std::uint8_t { to_device, to_host };
 
-// Outlives its buffers.
+// Represents an open device, which outlives its buffers.
 class Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual const DeviceFacts& facts() const = 0;
   [[nodiscard]] virtual Result<BufferPtr> allocate(std::uint64_t bytes) = 0;
-  // Bytes that may be allocated now; the driver's word where it has one.
+  // Returns the bytes that may be allocated now, according to the driver if it reports them.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
-  // Queues `kernel` on columns x rows groups of the lanes that it was written for.
+  // Queues `kernel` on columns x rows groups of the number of lanes for which it was written.
   [[nodiscard]] virtual Result<void> launch(const std::string& kernel, std::uint32_t columns, std::uint32_t rows,
                                             const std::vector<Argument>& arguments) = 0;
-  // Queues C = A B^T by the maker's own library: rows x inner and columns x inner in bf16, C in fp32. unsupported where
-  // there is none.
+  // Queues C = A B^T with the maker's own library: rows x inner and columns x inner in bf16, C in fp32. Fails with
+  // unsupported if there is none.
   [[nodiscard]] virtual Result<void> multiply(Buffer&, Buffer&, Buffer&, std::uint32_t /*rows*/,
                                               std::uint32_t /*columns*/, std::uint32_t /*inner*/) {
     return make_error(Code::unsupported, "no library multiplies matrices on this device");
   }
   [[nodiscard]] virtual Result<void> finish() = 0;
   [[nodiscard]] virtual Result<void> clear(Buffer& buffer, std::uint64_t bytes) = 0;  // zeros, queued
-  // Queues a copy between the buffer and memory of the host, which may be page-locked or not.
+  // Queues a copy between the buffer and memory of the host, whether page-locked or not.
   [[nodiscard]] virtual Result<void> copy(Buffer& buffer, void* host, std::uint64_t bytes, Direction direction) = 0;
   [[nodiscard]] virtual Result<LockedMemoryPtr> lock_memory(std::uint64_t bytes) = 0;
-  // Seconds for `times` copies of `bytes` to another device; unsupported where there is no way.
+  // Returns the seconds for `times` copies of `bytes` to another device; unsupported if there is no way.
   [[nodiscard]] virtual Result<double> peer_copy(std::uint32_t other, std::uint64_t bytes, std::uint32_t times) = 0;
 };
 
 // Copies from the device and waits.
 [[nodiscard]] Result<void> read(Device& device, Buffer& buffer, void* into, std::uint64_t bytes);
 
-// A driver's library.
+// Describes a driver's library.
 struct Backend {
   std::string_view name;
-  // Every device of it. unsupported when the library is not there.
+  // Lists its devices. unsupported: the library does not exist here.
   Result<std::vector<DeviceFacts>> (*list)();
-  // The device at that place of the list.
+  // Opens the device at that place in the list.
   Result<std::unique_ptr<Device>> (*open)(std::uint32_t index);
 };
 extern const Backend k_cuda, k_opencl;
 
-// Ids of vendor and device at a PCI address, from /sys: "10de:2335".
+// Returns the ids of vendor and device at a PCI address, from /sys: "10de:2335".
 [[nodiscard]] std::string pci_device_at(std::string_view address);
-// "8d1c…" as 8-4-4-4-12 digits.
+// Writes "8d1c…" as 8-4-4-4-12 digits.
 [[nodiscard]] std::string uuid_digits(const std::array<unsigned char, 16>& id);
 
 }  // namespace gridctl::gpubench

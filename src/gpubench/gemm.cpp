@@ -18,8 +18,9 @@ std::string precision_for(const DeviceFacts& facts, std::uint64_t wanted) {
   return "bf16";
 }
 
-// Inner dimension and columns: small enough to be checked, large enough to keep every unit of a fast device busy.
-// Longer rows leave less of the time to what is done once for each: making A, hashing C. A group takes 128 x 256.
+// Inner dimension and columns are small enough to be checked, and large enough to keep every unit of a fast device
+// busy. Longer rows leave less of the time for the work that is done once for each: making A, hashing C. A group takes
+// 128 x 256.
 constexpr std::uint32_t k_wide_columns = 4096, k_wide_inner = probe::k_bench_inner_max, k_wide_tile_columns = 256;
 constexpr std::uint32_t k_wide_waves = 8;  // groups of a batch that each unit takes, one after the other
 constexpr std::uint32_t k_size_small = 256, k_size_plain = 2048, k_size_tensor = 4096;
@@ -37,7 +38,7 @@ Result<Gemm> Gemm::make(Device& device, const Parameters& parameters) {
   if (gemm.precision_ == "bf16" && (way == GemmWay::library || (way == GemmWay::wide && device.facts().wide))) {
     gemm.way_ = way;
     gemm.tile_columns_ = k_wide_tile_columns;
-    // Two groups fetch for each other: pairs of tiles.
+    // Two groups fetch for each other, so that tiles come in pairs.
     const std::uint32_t rows = device.facts().units * k_wide_waves * 128 / (k_wide_columns / k_wide_tile_columns);
     TRY(gemm.take(k_wide_columns, k_wide_inner, std::max(256u, rows / 256 * 256), width));
     if (way == GemmWay::library) {
@@ -74,7 +75,7 @@ Result<void> Gemm::take(std::uint32_t columns, std::uint32_t inner, std::uint32_
 
 Result<void> Gemm::resize(double batches) {
   const std::uint32_t per_batch = batch_rows_ / probe::k_bench_tile;
-  // Whole batches, whole parts, and no more rows than a word counts.
+  // Uses complete batches and parts, and no more rows than a word can count.
   const double most = static_cast<double>(0xffffffffu / batch_rows_ - 1);
   auto count = static_cast<std::uint32_t>(std::clamp(batches, 1.0, most));
   std::uint32_t tiles_per_part = 1;
@@ -131,7 +132,7 @@ Result<void> test_way(Device& device, const Parameters& parameters) {
   std::vector<probe::Words> answers;
   std::vector<double> times;
   for (Gemm* gemm : {&plain, &other}) {
-    // The first batch pays for what is loaded then.
+    // The first batch pays for loading.
     for (int turn = 0; turn < 2; ++turn) {
       TRY(gemm->begin(0x6a09e667f3bcc908u));
       TRY(device.finish());
@@ -143,7 +144,7 @@ Result<void> test_way(Device& device, const Parameters& parameters) {
   }
   if (answers[0] != answers[1]) return make_error(Code::io, "its answers differ from those of the portable kernel");
   say_number("gflops", other.batch_flops() / times[1] * 1e-9);
-  return times[1] < times[0] ? Result<void>{} : make_error(Code::io, "it is no faster than the portable kernel");
+  return times[1] < times[0] ? Result<void>{} : make_error(Code::io, "it is not faster than the portable kernel");
 }
 
 }  // namespace gridctl::gpubench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver's library, opened at run time: nothing of it is needed to build or to start.
+// Opens a driver's library at run time, so that neither building nor starting needs it.
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@
 
 namespace gridctl::gpubench {
 
-// Opens the first of `names` that there is and fills `entries` (pairs of a name and where its address goes). It stays
-// open until the process ends, for drivers run threads. unsupported when there is none, or an entry is missing.
+// Opens the first of `names` that exists and fills `entries` (pairs of a name and the place for its address). The
+// library stays open until the process ends, because drivers run threads. Fails with unsupported if there is none, or
+// if an entry is missing.
 struct Entry {
   const char* name;
   void* address_of_pointer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gridctl-gpubench: one test of one GPU, in a process that a hung driver may take with it; gridctl-agent(7), The GPU
-// helper. The only part of gridctl on hosts that is dynamically linked, for drivers' libraries can only be loaded so.
+// Runs gridctl-gpubench: one test of one GPU, in a process that a hung driver may take with it; gridctl-agent(7), The
+// GPU helper. It is the only part of gridctl on hosts that is dynamically linked, because drivers' libraries can only
+// be loaded that way.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -23,7 +24,7 @@ constexpr std::array k_tests{Test{"gemm", test_gemm},   Test{"fma", test_fma},  
                              Test{"rates", test_rates}, Test{"memory", test_memory},   Test{"copies", test_copies},
                              Test{"peer", test_peer},   Test{"sustain", test_sustain}, Test{"way", test_way}};
 
-// Drivers. A fourth vendor's is a file with a Backend and its row here.
+// Lists the drivers. A fourth vendor's driver is a file with a Backend and its row here.
 constexpr std::array k_backends{&k_cuda, &k_opencl};
 
 Result<void> list_devices() {
@@ -43,9 +44,10 @@ Result<void> list_devices() {
 
 constexpr Duration k_trial = std::chrono::seconds{30};  // the driver compiles the kernels meanwhile
 
-// The fastest way of multiplying matrices that is right on this device. Each is tried in a process of its own: one that
-// hangs or crashes must harm neither the test nor the card's name. Up to compute capability 8 the portable kernels are
-// near the chip's rate; Blackwell's tensor cores (10.0) have no kernel of ours, and only cuBLAS reaches theirs.
+// Finds the fastest way of multiplying matrices that is correct on this device. Each way is tried in its own process:
+// one that hangs or crashes must harm neither the test nor the card's name. Up to compute capability 8, the portable
+// kernels are near the chip's rate; Blackwell's tensor cores (10.0) have no kernel of ours, and only cuBLAS reaches
+// theirs.
 GemmWay best_way(const Backend& backend, const std::string& index) {
   const auto devices = backend.list();
   const std::size_t at = std::strtoul(index.c_str(), nullptr, 10);
@@ -101,7 +103,8 @@ int serve(std::span<char* const> words) {
     return 1;
   }
   say("done");
-  // Without persistence mode a driver forgets GPUs that nobody uses: this stays one until whoever paused has resumed.
+  // Without persistence mode, a driver forgets GPUs that no program uses. So this process stays one until the pausing
+  // process has resumed.
   if (first == "pause")
     while (std::fgetc(stdin) != EOF) continue;
   return 0;

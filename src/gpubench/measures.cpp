@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests that only this machine's clock times. What they say is believed as far as the challenges bear it out.
+// Implements the tests that only this machine's clock times. Their results are believed as far as the challenges
+// confirm them.
 #include <algorithm>
 #include <cstring>
 
@@ -18,9 +19,9 @@ constexpr std::uint32_t k_lane_steps = 2048;     // of a lane, over all entries 
 constexpr std::uint32_t k_rate_groups_max = 1u << 16;
 constexpr std::uint64_t k_traffic_gpu = 1ull << 30;    // bytes: far beyond any cache of a GPU
 constexpr std::uint64_t k_traffic_cpu = 512ull << 20;  // the caches of servers have hundreds of MiB
-// The size of a copy between host and device: beyond the size that C libraries copy by way of the caches (with glibc a
-// part of the largest one), for a data set is longer than that. With 128 MiB, a processor as device showed 0.6 of the
-// rate.
+// Defines the size of a copy between host and device. It exceeds the size that C libraries copy by way of the caches
+// (with glibc, a part of the largest one), because a data set is longer than that. With 128 MiB, a processor as device
+// showed 0.6 of the rate.
 constexpr std::uint64_t k_copy_bytes = 512ull << 20;
 constexpr std::uint64_t k_memory_share = 8;   // a copy takes at most one part in so many of the memory
 constexpr double k_copy_seconds = 0.5;        // for each way
@@ -30,9 +31,9 @@ constexpr std::uint32_t k_series_max = 600;  // values of the sustained run's se
 
 double share(const Parameters& parameters) { return static_cast<double>(parameters.number("part_ms", 600)) / 1000; }
 
-// The best rate of `kernel`, in multiply-adds of `width` a lane. Groups are added, then turns, until a launch is long
-// enough. Lanes are short as long as there can be more of them: a processor then works on the end of one and on the
-// beginning of the next at once, as it does in programs, and does not wait for each single result.
+// Finds the best rate of `kernel`, in multiply-adds of `width` a lane. Groups are added, then turns, until a launch is
+// long enough. Lanes are short as long as there can be more of them: a processor then works on the end of one and on
+// the beginning of the next at once, as it does in programs, and does not wait for each single result.
 Result<double> rate(Device& device, const std::string& kernel, std::uint32_t width, std::uint32_t bytes,
                     double seconds) {
   std::uint32_t groups = std::max(1u, device.facts().units) * k_groups_per_unit;
@@ -106,8 +107,8 @@ Result<double> read_rate(Device& device, const Parameters& parameters, Buffer& f
   return best;
 }
 
-// The first turn is not timed: memory that nobody has touched yet is only made then. Turns are as short as can be
-// timed, so that some are free of what else the host does.
+// The first turn is not timed, because untouched memory is only allocated then. Turns are as short as can be timed, so
+// that some are free of the host's other work.
 Result<double> copy_rate(Device& device, Buffer& buffer, void* host, std::uint64_t bytes, Direction direction) {
   std::uint32_t times = 1;
   const Work work = [&]() -> Result<void> {
@@ -154,7 +155,7 @@ Result<void> test_memory(Device& device, const Parameters& parameters) {
   const std::uint64_t bytes = traffic_bytes(device);
   TRY_ASSIGN(const BufferPtr from, device.allocate(bytes));
   TRY_ASSIGN(const BufferPtr to, device.allocate(bytes));
-  // Not zeros: some memories and caches compress them.
+  // Fills with other values than zeros, because some memories and caches compress zeros.
   TRY(device.launch("fill_memory", static_cast<std::uint32_t>(bytes >> 20), 1, {from.get(), 1u, 2u, 0u, 1u << 18}));
   TRY_ASSIGN(const double read, read_rate(device, parameters, *from, bytes));
   say_number("read_gbs", read);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD, Intel and everything else with an OpenCL 1.2 driver.
+// Supports AMD, Intel and every other device with an OpenCL 1.2 driver.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -117,7 +117,7 @@ DeviceFacts facts_of(const cl::Api& cl, cl::DeviceId device) {
 Result<std::vector<cl::DeviceId>> devices_of(const cl::Api& cl) {
   std::array<cl::Platform, k_platforms_max> platforms{};
   cl::Uint platform_count = 0;
-  // -1001: the loader found no driver.
+  // -1001 means that the loader found no driver.
   if (cl.clGetPlatformIDs(k_platforms_max, platforms.data(), &platform_count) != cl::k_success) platform_count = 0;
   std::vector<cl::DeviceId> all;
   for (cl::Uint i = 0; i < std::min(platform_count, k_platforms_max); ++i) {
@@ -138,7 +138,7 @@ class ClBuffer final : public Buffer {
   const cl::Mem mem;
 };
 
-// A buffer that the driver keeps in memory of the host, mapped as long as this lives.
+// Owns a buffer that the driver keeps in memory of the host, mapped for the object's lifetime.
 class ClLockedMemory final : public LockedMemory {
  public:
   ClLockedMemory(const cl::Api& api, cl::Queue queue, cl::Mem memory, void* mapped)

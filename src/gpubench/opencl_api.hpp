@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few declarations of OpenCL 1.2 that are used, so that building needs no OpenCL. Values: the Khronos
+// Declares the few functions of OpenCL 1.2 that are used, so that building needs no OpenCL. Values: the Khronos
 // specification.
 #pragma once
 
@@ -42,7 +42,8 @@ enum DeviceInfo : Uint {
 };
 inline constexpr Uint k_build_log = 0x1183;
 
-// Entry points, in the library's calling convention. Filled by name; all are there or the library is refused.
+// Holds the entry points, in the library's calling convention, filled by name; all exist, otherwise the library is
+// refused.
 struct Api {
   Int (*clGetPlatformIDs)(Uint, Platform*, Uint*);
   Int (*clGetDeviceIDs)(Platform, Flags, Uint, DeviceId*, Uint*);

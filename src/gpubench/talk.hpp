@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversation with the agent: facts and results as lines on standard output, seeds on standard input. The lines
-// are described in gridctl-agent(7), The GPU helper.
+// Holds the conversation with the agent: facts and results as lines on standard output, seeds on standard input. The
+// lines are described in gridctl-agent(7), The GPU helper.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ void say(std::string_view word);  // "ready", "device", "done"
 // Waits for "seed HEX" after a "ready".
 [[nodiscard]] Result<std::uint64_t> hear_seed();
 
-// The test's parameters, "name=number" words of the command line; a missing one is `fallback`.
+// Holds the test's parameters, "name=number" words of the command line; a missing one is `fallback`.
 class Parameters {
  public:
   [[nodiscard]] static Result<Parameters> parse(std::span<char* const> words);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpubench/texts.hpp"
 
-// One assembler block and two symbols per file; GRIDCTL_KERNELS is this folder.
+// Emits one assembler block and two symbols per file; GRIDCTL_KERNELS is this folder.
 #define GRIDCTL_TEXT(name, file)                                                                                 \
   __asm__(".section .rodata\n.globl gridctl_text_" #name "\ngridctl_text_" #name ":\n.incbin \"" GRIDCTL_KERNELS \
           "/" file "\"\n.globl gridctl_text_end_" #name "\ngridctl_text_end_" #name ":\n.byte 0\n.previous\n");  \

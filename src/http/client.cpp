@@ -22,7 +22,7 @@ long in_ms(Duration duration) {
       std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()));
 }
 
-// The data that the callbacks of one request share.
+// Holds the data that the callbacks of one request share.
 struct Exchange {
   const Request* request = nullptr;
   Answer answer;
@@ -163,8 +163,8 @@ struct Client::State {
   std::uint64_t stirred = 0;
 };
 
-// Where libcurl looks for certificates, when they are there; else where other distributions have them: a gridctl that
-// is linked statically may run on any of them. Empty: libcurl's own choice.
+// Returns the place where libcurl looks for certificates if they exist there, otherwise the place where other
+// distributions keep them: a statically linked gridctl may run on any of them. Empty: libcurl's own choice.
 std::string present_ca_bundle() {
   const curl_version_info_data* const about = curl_version_info(CURLVERSION_NOW);
   if (about->cainfo != nullptr && os::exists(about->cainfo)) return {};
@@ -216,7 +216,7 @@ void Client::State::describe(const Request& request, Exchange& exchange, CurlLis
   set(CURLOPT_HTTPHEADER, headers.list);
 }
 
-// Deadlines by a clock that goes on while the machine sleeps, which libcurl's own does not.
+// Checks deadlines by a clock that continues while the machine sleeps, unlike libcurl's own.
 Result<void> Client::State::look(const Request& request, const Exchange& exchange) {
   const BootTime now = clock.boot();
   if (stirred != exchange.stirred) {
@@ -299,7 +299,7 @@ BodySource source_of(ByteView bytes) {
 }
 
 namespace {
-// "host", "host:80", "[::1]", "[::1]:80"; in lower case.
+// Accepts "host", "host:80", "[::1]" and "[::1]:80", in lower case.
 bool is_authority(std::string_view text) {
   const bool literal = text.starts_with('[');
   const std::size_t end = literal ? text.find(']') + 1 : std::min(text.find(':'), text.size());  // 0: no ']'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP requests, one after another, over connections that are kept: libcurl. Redirects are answers like any other, and
-// nobody's cookies or passwords are sent along. http_proxy, https_proxy and no_proxy of the environment are honoured.
+// Sends HTTP requests, one after another, over connections that are kept, with libcurl. Redirects are answers like any
+// other, and no cookies or passwords are sent. http_proxy, https_proxy and no_proxy of the environment are respected.
 #pragma once
 
 #include <chrono>
@@ -32,8 +32,8 @@ struct Header {
 
 struct BodySource {
   std::uint64_t size = 0;
-  // Fills `into`, which lies within the size. Called in order, and from the start again when libcurl sends again what a
-  // kept connection, closed meanwhile, has swallowed.
+  // Fills `into`, which lies within the size. Called in order, and from the start again if libcurl repeats a body after
+  // a kept connection was closed.
   std::function<Result<void>(std::uint64_t offset, std::span<std::byte> into)> read;
 };
 [[nodiscard]] BodySource source_of(ByteView bytes);  // which must outlive it
@@ -51,7 +51,7 @@ struct Request {
   std::vector<Header> headers;  // Host, Content-Length and Expect are made from the rest
   std::optional<BodySource> body;
   Limits limits;
-  // Hears of the bytes of both bodies, about ten times a second at least; false stops: cancelled.
+  // Receives the byte counts of both bodies, at least about ten times a second; false cancels the request.
   std::function<bool(std::uint64_t sent, std::uint64_t received)> progress;
 };
 
@@ -60,7 +60,7 @@ struct Answer {
   std::vector<Header> headers;
   Bytes body;
   std::optional<Duration> retry_after;  // as told by seconds or date; foreign: bound it
-  // The value of the first header of that name (lower case), or empty.
+  // Returns the value of the first header with that name (lower case), or an empty text.
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
@@ -68,7 +68,7 @@ struct ClientOptions {
   std::string ca_bundle;  // path of a PEM file; empty: the system's
 };
 
-// One thread at a time.
+// Use it from one thread at a time.
 class Client {
  public:
   explicit Client(const ClientOptions& options = {}, os::Clock& clock = os::system_clock());
@@ -76,10 +76,10 @@ class Client {
   Client& operator=(Client&&) noexcept;
   ~Client();
 
-  // Any whole answer is a value, whatever its status. Errors never hold the URL's path or query, nor a header:
-  // host_unreachable (no such name, refused, the link broke, also in the middle of a body), timed_out,
-  // host_key_mismatch (TLS certificate), protocol_violation (no HTTP, or beyond the limits), cancelled, usage (what was
-  // asked is no request), and those of the body's source.
+  // Returns any complete answer as a value, whatever its status. Errors never contain the URL's path or query, nor a
+  // header: host_unreachable (no such name, refused, the link broke, also in the middle of a body), timed_out,
+  // host_key_mismatch (TLS certificate), protocol_violation (not HTTP, or beyond the limits), cancelled, usage (invalid
+  // request), and those of the body's source.
   [[nodiscard]] Result<Answer> perform(const Request& request);
 
  private:
@@ -87,15 +87,15 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
-// "https://host:port" of a URL, for messages and to be signed; usage when it is no http(s) URL, has a user name in it,
-// or bytes that no URL has.
+// Holds "https://host:port" of a URL, for messages and for signing; usage if the URL is not an http(s) URL, or contains
+// a user name or bytes that are not allowed in URLs.
 struct Origin {
   std::string scheme, authority;  // lower case; "host" or "host:port"
   std::size_t path_at = 0;        // where the path begins in the URL
 };
 [[nodiscard]] Result<Origin> parse_origin(std::string_view url);
 
-// "Fri, 24 May 2013 00:00:00 GMT", and the older forms.
+// Parses "Fri, 24 May 2013 00:00:00 GMT", and the older forms.
 [[nodiscard]] std::optional<WallTime> parse_date(std::string_view text);
 
 }  // namespace gridctl::http

@@ -29,14 +29,14 @@ constexpr std::string_view k_between = " \t:=#\"'[(";  // a name and its number
 constexpr std::string_view k_epoch = "epoch";
 // The finest count comes first.
 constexpr std::array<std::string_view, 5> k_counting = {"step", "iteration", "iter", "batch", k_epoch};
-// Names that say how fast or where a program runs, or what its schedule is, and nothing about its data.
+// Lists names that describe a program's speed, place or schedule, and nothing about its data.
 constexpr std::array<std::string_view, 18> k_about_speed = {
     "time", "second", "elapsed", "duration", "per_s", "/s",    "speed",    "throughput", "tokens",
     "mem",  "util",   "flops",   "learning", "decay", "momentum", "samples", "version",    "date"};
 constexpr std::array<std::string_view, 24> k_about_speed_whole = {
     "s",  "ms", "us",  "dt",   "eta", "t",    "h",   "m",     "fps",  "mfu", "pid", "rank",
     "gb", "mb", "gib", "port", "lr",  "v_num", "seed", "step_s", "total", "size", "gpu", "node"};
-// Names that a person would look at first.
+// Lists names that a person would look at first.
 constexpr std::array<std::string_view, 10> k_telling = {"loss", "nll", "ppl", "perplexity", "error",
                                                         "rmse", "mse", "reward", "acc", "norm"};
 

@@ -59,7 +59,7 @@ struct ExactnessVerdict {
 [[nodiscard]] ExactnessVerdict judge_exactness(const StepNumbers& first, const StepNumbers& before,
                                                const StepNumbers& after);
 
-// Says what to change in a program, by how its checkpoints were recognised ("torch:ckpt.pt",
+// Describes what to change in a program, by how its checkpoints were recognised ("torch:ckpt.pt",
 // "transformers:checkpoint-500").
 [[nodiscard]] std::string exactness_remedy(Exactness verdict, std::string_view recognised_by);
 // Returns one line for people: why, and what to change.

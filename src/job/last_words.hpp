@@ -15,7 +15,7 @@
 
 namespace gridctl::job {
 
-// Next step after these words.
+// Names the next step after these words.
 enum class Advice : std::uint8_t {
   none,        // nothing is known
   restart,     // the next attempt may well succeed, on this host too

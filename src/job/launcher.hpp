@@ -26,7 +26,7 @@ struct RankHost {
   bool operator==(const RankHost&) const = default;
 };
 
-// Says where one rank is among all.
+// States where one rank is among all.
 struct RankPlace {
   std::string run_id;  // the same for all ranks and attempts
   std::string job_name;

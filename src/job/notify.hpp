@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds rules that say whom to notify about a job, and of which events. Values.
+// Holds the rules for notifications about a job: recipients and events. Values.
 #pragma once
 
 #include <cstdint>

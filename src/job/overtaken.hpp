@@ -6,7 +6,7 @@
 
 namespace gridctl::job {
 
-// Says how a job came to its end while its own attempt still ran, or without one.
+// Describes how a job came to its end while its own attempt still ran, or without one.
 enum class Overtaken : std::uint8_t {
   twin,          // one of its twins was done first
   tasks_done,    // the last task of a bag

@@ -40,7 +40,7 @@ std::string mpi_exports(const StarterPaths& paths) {
   text += "export OMPI_MCA_oob_tcp_keepalive_probes=3\n";
   text += "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n";
   text += "export PRTE_MCA_plm_ssh_agent=" + std::string(k_call_link) + " PRTE_MCA_prte_default_hostfile=" + hosts + "\n";
-  // These are for MPICH, and for Intel MPI, which is based on it.
+  // The variables are for MPICH, and for Intel MPI, which is based on it.
   text += "export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=" + call + " HYDRA_HOST_FILE=" + machines + "\n";
   text += "export I_MPI_HYDRA_BOOTSTRAP=rsh I_MPI_HYDRA_BOOTSTRAP_EXEC=" + call;
   return text + " I_MPI_HYDRA_HOST_FILE=" + machines + "\n";

@@ -17,7 +17,7 @@ namespace gridctl::job {
 
 inline constexpr int k_service_failures = 10;  // short runs in a row before a replica counts as broken, by default
 
-// Says which requests go to the replica that had their predecessors; all others go to the one with the fewest under
+// States which requests go to the replica that had their predecessors; all others go to the one with the fewest under
 // way.
 enum class Affinity : std::uint8_t {
   none,
@@ -55,7 +55,7 @@ struct Readiness {
   bool proven = false;  // some replica of the service was ready: the program can serve
   bool operator==(const Readiness&) const = default;
 };
-// The gateway saw the server ready in this epoch; or (epoch 0) that of another replica of the service.
+// The gateway saw the server ready in this epoch, or (epoch 0) the server of another replica of the service.
 struct ServerReady {
   Epoch epoch;
 };

@@ -23,7 +23,8 @@
 
 namespace gridctl::job {
 
-// Notation: vendor:names:memory range:count, each part optional ("nvidia:A100,H100:40GB..:2").
+// Describes a request in the notation vendor:names:memory range:count, each part optional
+// ("nvidia:A100,H100:40GB..:2").
 struct GpuRequest {
   std::optional<Vendor> vendor;
   std::vector<std::string> names;           // any of; matched without case, spaces, '-' and '_'; empty = any
@@ -66,7 +67,8 @@ struct CheckpointPolicy {
   bool operator==(const CheckpointPolicy&) const = default;
 };
 
-// Says how to react to a job that makes no progress while its hosts answer, and to a host that slows all others down.
+// Describes how to react to a job that makes no progress while its hosts answer, and to a host that slows all others
+// down.
 enum class Hangs : std::uint8_t { restart, tell };
 enum class Stragglers : std::uint8_t { tell, replace };
 
@@ -105,7 +107,7 @@ enum class Optimize : std::uint8_t { cost, time, reliability };
 [[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
 [[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
 
-// Says when the job should be done: at a time, or so long after its submission.
+// States when the job should be done: at a time, or so long after its submission.
 struct Deadline {
   std::optional<WallTime> at;
   Duration after{};   // without `at`

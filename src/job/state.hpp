@@ -39,7 +39,7 @@ enum class JobState : std::uint8_t { pending, starting, running, recovering, suc
 [[nodiscard]] bool is_final(JobState state);
 
 inline constexpr std::string_view k_setup_failed = "setup failed";  // a host's detail: `run` has never begun
-// Says how a member of an attempt ended, as far as known; and the attempt, by the member that was the cause.
+// Describes how a member of an attempt ended, as far as known; and the attempt, by the member that was the cause.
 enum class EndKind : std::uint8_t {
   exited,         // by itself, exit_code
   signalled,      // by a signal that was not ours
@@ -71,7 +71,7 @@ struct End {
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
 
-// Says how far a member has come. Each part includes those before it.
+// Describes how far a member has come. Each part includes those before it.
 enum class Part : std::uint8_t {
   placed,     // intent committed
   prepared,   // its files are there and the host would start it (only members of a gang wait for the others here)
@@ -273,7 +273,7 @@ struct NotPlaced {
   std::string summary;
   bool held = false;  // it must not start now, wherever it fits
 };
-// Says why a launch failed. `host_max_epoch` is set if the host knows a higher epoch than ours.
+// States why a launch failed. `host_max_epoch` is set if the host knows a higher epoch than ours.
 struct LaunchFailed {
   Epoch epoch;
   std::string detail;
@@ -485,7 +485,8 @@ struct Step {
 
 // Starts the life of a job just submitted.
 [[nodiscard]] Step submitted(JobId id, const Spec& spec, WallTime at);
-// Total: an event that does not apply (stale epoch, already done) changes nothing and records nothing.
+// Applies one event. The function is total: an event that does not apply (stale epoch, already done) changes nothing
+// and records nothing.
 [[nodiscard]] Step step(const State& state, const TimedEvent& event);
 // Returns everything unfinished: what a supervisor that just started must (re)do.
 [[nodiscard]] std::vector<Effect> pending(const State& state);

@@ -297,7 +297,7 @@ bool Stepper::is_forgiven(const Attempt& attempt, const End& end) {
          (ran >= k_long_run ? k_forgiven_when_long : k_forgiven);
 }
 
-// It is not known which of its hosts is to blame, if any: the gang may get the same ones again. A program that always
+// Any host of the gang, or none, may be to blame: the gang may get the same ones again. A program that always
 // hangs must not restart for ever.
 void Stepper::begin_anew(const Attempt& attempt, const End& end) {
   s().failures.push_back({attempt.lead().host, -1, 0, {}, end.last});

@@ -112,7 +112,7 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
   s().phase = Stopping{attempt, k_move_grace, why, {}};
 }
 
-// This is neither a failure nor a loss: no charge, no avoidance, no backoff.
+// A move is neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
   const std::string text = leaving_in_words(attempt.lead().host, moving) +
                            (moving == k_to_grow      ? ": continuing with them"

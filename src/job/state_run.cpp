@@ -161,7 +161,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, std::string(k_row_failed), "not_started", &end);
   clean_up(Attempt{*attempt});
-  // Try twice more: a disk that could not be read once may be readable the next time.
+  // The restore is tried twice more, because a disk that could not be read once may be readable the next time.
   if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
     return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start the job: " + event.detail);
   // Damage does not heal when other resources become free: it is retried ever more rarely.
@@ -183,8 +183,8 @@ void Stepper::leave_damaged(const Attempt& attempt) {
   s().restore = better;
 }
 
-// The others of its gang may have been sent START: they are stopped, and the job's fate is decided when each has ended
-// or is known never to start. In wait mode, nothing else prevents a job from running twice.
+// The other members of its gang may have been sent START: they are stopped, and the job's fate is decided when each has
+// ended or is known never to start. In wait mode, nothing else prevents a job from running twice.
 void Stepper::not_joined(Member& member, const End& end) {
   member.end = end;
   member.part = Part::collected;

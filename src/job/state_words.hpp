@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of a job's state that are stored and shown, and that decide.
+// Defines the words of a job's state that are stored, shown and used in decisions.
 #pragma once
 
 #include <string_view>

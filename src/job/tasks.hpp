@@ -16,7 +16,7 @@ inline constexpr int k_task_retries_max = 100, k_bag_workers_max = 512, k_stream
 inline constexpr int k_stream_window = 16;  // unless the user says otherwise
 inline constexpr std::size_t k_task_columns_max = 64;
 
-// How the text of an item reaches its task.
+// Names the way in which the text of an item reaches its task.
 enum class ItemForm : std::uint8_t {
   none,       // tasks have an index only
   text,       // GRIDCTL_TASK_ITEM

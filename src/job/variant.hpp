@@ -14,7 +14,7 @@ namespace gridctl::job {
 struct Spec;
 struct GpuRequest;
 
-// Complete: values that the job file omits for a variant come from the job itself.
+// Describes a complete variant: values that the job file omits for a variant come from the job itself.
 struct Variant {
   std::string kind;  // "cuda", "rocm", "xpu" or "cpu"
   std::string image;

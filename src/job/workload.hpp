@@ -13,7 +13,7 @@
 
 namespace gridctl::job {
 
-// Says how tightly the parts of a job are coupled, and so where they may run.
+// Describes how tightly the parts of a job are coupled, and so where they may run.
 enum class JobClass : std::uint8_t { automatic, tight, medium, loose, service, federated };
 [[nodiscard]] std::string_view class_name(JobClass job_class);  // "auto", "tight"
 [[nodiscard]] Result<JobClass> parse_class(std::string_view name);

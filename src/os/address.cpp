@@ -42,7 +42,7 @@ AddressKind kind_of(const in6_addr& address) {
   if (IN6_IS_ADDR_LINKLOCAL(&address) || IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_SITELOCAL(&address))
     return AddressKind::special;
   if ((address.s6_addr[0] & 0xfe) == 0xfc) return AddressKind::site;
-  // An IPv4 address in disguise must not pass as another kind.
+  // Unwraps a mapped IPv4 address, which must not pass as another kind.
   const bool mapped = IN6_IS_ADDR_V4MAPPED(&address) || IN6_IS_ADDR_V4COMPAT(&address);
   const bool translated =
       address.s6_addr[0] == 0 && address.s6_addr[1] == 0x64 && address.s6_addr[2] == 0xff && address.s6_addr[3] == 0x9b;

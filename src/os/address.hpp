@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numeric internet addresses: what kind one is, and those of this machine. No names are looked up here.
+// Handles numeric internet addresses: their kinds, and those of this machine. It looks up no names.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ enum class AddressKind : std::uint8_t {
 
 // Returns the addresses of interfaces that are up, without kinds `own` and `special`; IPv4 first.
 [[nodiscard]] std::vector<std::string> own_addresses();
-// The interface that has this address, "eth0"; empty when none of this machine has it.
+// Returns the interface that has this address, such as "eth0"; empty if it is not an address of this machine.
 [[nodiscard]] std::string interface_of(const std::string& address);
 
-// The lowest port that this machine gives to outgoing connections; 0 where it does not say.
+// Returns the lowest port that this machine gives to outgoing connections; 0 if unknown.
 [[nodiscard]] std::uint16_t ephemeral_port_first();
 
 }  // namespace gridctl::os

@@ -17,7 +17,7 @@ namespace gridctl::os {
 namespace {
 constexpr std::size_t k_path_max = 4095;  // bytes; PATH_MAX less the terminator
 
-// The components of a relative path without "." ones; protocol_violation for anything that could lead outside.
+// Returns the components of a relative path without "." ones; protocol_violation for a path that could lead outside.
 Result<std::vector<std::string>> components_of(std::string_view relative) {
   const auto refuse = [&](const char* why) {
     return make_error(Code::protocol_violation, "path '" + sanitize(relative.substr(0, 200)) + "' refused: " + why);
@@ -42,14 +42,14 @@ Error beneath_error(int err, const std::string& verb, std::string_view relative)
   return path_error(err, verb, Path(relative));
 }
 
-// One component at a time, each without following links. -1 and errno on failure.
+// Opens one component at a time, each without following links. Returns -1 and sets errno on failure.
 int open_by_walk(int directory_fd, const std::vector<std::string>& parts, int flags, unsigned mode) {
   Fd held;
   int at = directory_fd;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
     const int next = ::openat(at, parts[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0) {
-      // O_DIRECTORY|O_NOFOLLOW says ENOTDIR of a link; what openat2 would say is ELOOP.
+      // O_DIRECTORY|O_NOFOLLOW fails with ENOTDIR for a link; openat2 would fail with ELOOP.
       struct stat info {};
       if (errno == ENOTDIR && ::fstatat(at, parts[i].c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
         errno = S_ISLNK(info.st_mode) ? ELOOP : ENOTDIR;
@@ -72,7 +72,7 @@ Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, 
   long fd = -1;
   do fd = ::syscall(SYS_openat2, directory_fd, path.c_str(), &how, sizeof how);
   while (fd < 0 && (errno == EINTR || errno == EAGAIN));  // EAGAIN: something was renamed during the lookup
-  // Old kernels say ENOSYS, old container sandboxes EPERM.
+  // Old kernels return ENOSYS, old container sandboxes EPERM.
   if (fd < 0 && (errno == ENOSYS || errno == EPERM)) fd = open_by_walk(directory_fd, parts, flags, mode);
   if (fd < 0) return beneath_error(errno, "open", relative);
   return Fd{static_cast<int>(fd)};

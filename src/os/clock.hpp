@@ -5,7 +5,7 @@
 
 namespace gridctl::os {
 
-// Passed by reference to whoever needs time; the simulator supplies another.
+// Tells the time. Functions get it by reference; the simulator supplies another clock.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -15,13 +15,13 @@ class Clock {
 
 [[nodiscard]] Clock& system_clock();
 
-// In the time zone of this machine ($TZ).
+// Holds a time in the time zone of this machine ($TZ).
 struct LocalTime {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;  // month and day from 1
 };
 [[nodiscard]] LocalTime local_time(WallTime time);
 
-// Blocks the calling thread; goes on after signals. Never on a loop's thread.
+// Blocks the calling thread; continues after signals. Never call it on a loop's thread.
 void pause_for(Duration duration);
 
 }  // namespace gridctl::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock on a directory itself, for those who build one and leave no other file behind.
+// Locks a directory itself, for code that builds one and leaves no other file behind.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,11 @@
 
 namespace gridctl::os {
 
-// Exclusive and advisory (flock), held until destruction or process death; goes with the directory when it is renamed.
+// Holds an exclusive and advisory lock (flock) until destruction or process death; it moves with the directory when
+// that is renamed.
 class DirectoryLock {
  public:
-  // nullopt when someone else holds it, or has just renamed or removed the directory.
+  // Returns nullopt if another process holds the lock, or has just renamed or removed the directory.
   [[nodiscard]] static Result<std::optional<DirectoryLock>> try_acquire(const Path& directory);
 
  private:

@@ -45,7 +45,7 @@ std::string in_quotes(std::string_view name) { return "'" + std::string(name) + 
 }  // namespace
 
 Result<std::vector<std::string>> list_directory(int directory_fd) {
-  // A descriptor of its own, so that the position of the caller's stays.
+  // Opens its own descriptor, so that the caller's keeps its position.
   const int fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno_error(errno, "cannot list a directory");
   std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(fd), &::closedir);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directory entries: listing, status, links, and the single steps (rename, remove, resize) of those who build files.
-// Nothing here follows a symbolic link in the last component.
+// Handles directory entries: listing, status, links, and single steps (rename, remove, resize) for code that builds
+// files. Nothing here follows a symbolic link in the last component.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct FileStatus {
   bool operator==(const FileStatus&) const = default;
 };
 
-// Names in a directory, sorted, without "." and "..". A failure half-way is an error, never a shorter list.
+// Returns the names in a directory, sorted, without "." and "..". A failure half-way is an error, never a shorter list.
 [[nodiscard]] Result<std::vector<std::string>> list_directory(int directory_fd);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const Path& directory);
 
@@ -39,15 +39,15 @@ struct Ownership {
   unsigned mode = 0;     // permission bits, 07777
 };
 [[nodiscard]] Result<Ownership> ownership_of(int fd);
-// `name` is one component; nullopt when it does not exist.
+// Returns the status of `name`, which is one component; nullopt if it does not exist.
 [[nodiscard]] Result<std::optional<FileStatus>> status_at(int directory_fd, std::string_view name);
 [[nodiscard]] Result<std::optional<FileStatus>> status_of(const Path& path);
 [[nodiscard]] Result<std::string> read_link_at(int directory_fd, std::string_view name);  // at most 4,095 bytes
 [[nodiscard]] Result<void> make_link_at(int directory_fd, std::string_view name, std::string_view target);
 
-// Whether we may read the file of that name, which is no link.
+// Returns whether we may read the file with that name, which is not a link.
 [[nodiscard]] Result<void> may_read(int directory_fd, std::string_view name);
-// A second name (hard link) for a file, itself no link.
+// Gives a second name (hard link) to a file that is not a link itself.
 [[nodiscard]] Result<void> link_file_at(int from_directory_fd, int to_directory_fd, std::string_view name);
 [[nodiscard]] Result<void> link_file(const Path& from, const Path& to);    // a second name (hard link)
 [[nodiscard]] Result<void> rename_path(const Path& from, const Path& to);  // atomic, replaces; not synced
@@ -56,12 +56,12 @@ struct Ownership {
 [[nodiscard]] Result<void> set_mode(int fd, unsigned mode);
 [[nodiscard]] Result<void> set_size(int fd, std::uint64_t size);
 [[nodiscard]] Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset);  // pwrite, all of it
-// Asks the kernel to begin writing these bytes to the disk, so that a later sync waits less. Only a hint.
+// Asks the kernel to begin writing these bytes to the disk, so that a later sync waits less. This is only a hint.
 void start_writing_back(int fd, std::uint64_t offset, std::uint64_t size);
-// pread until `into` is full or the file ends; the count read.
+// Calls pread until `into` is full or the file ends; returns the number of bytes read.
 [[nodiscard]] Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset);
-// Returns where the next byte at or after `offset` lies that is not in a hole; UINT64_MAX when only a hole follows, and
-// nullopt when the file system does not say. Other reads through read_at are not disturbed.
+// Returns the position of the next byte at or after `offset` that is not in a hole; UINT64_MAX if only a hole follows,
+// and nullopt if the file system cannot answer. Other reads through read_at are not disturbed.
 [[nodiscard]] std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset);
 
 }  // namespace gridctl::os

@@ -19,7 +19,7 @@ std::optional<std::string> environment(std::string_view name) {
 
 Path home_directory() {
   if (const auto home = environment("HOME"); home && !home->empty()) return *home;
-  // Read by hand: the agent is linked statically, and name services cannot be.
+  // Parses the file directly, because the agent is linked statically, and name services cannot be.
   const std::string wanted = std::to_string(::getuid());
   for (const std::string& line : split_lines(read_file("/etc/passwd").value_or(""))) {
     const std::vector<std::string> fields = split(line, ':');

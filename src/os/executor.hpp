@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the controller's code runs: a loop of events, and threads for what blocks. An interface, so that the simulator
-// runs the same code in simulated time.
+// Runs the controller's code: a loop of events, and threads for blocking work. This is an interface, so that the
+// simulator runs the same code in simulated time.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace gridctl::os {
 
-// Which threads blocking work waits for. Work of one lane never waits for threads that another lane holds, and one host
-// has at most two of each lane.
+// Names the threads for which blocking work waits. Work of one lane never waits for threads that another lane holds,
+// and one host has at most two of each lane.
 struct Lane {
   enum class Kind : std::uint8_t {
     login,   // a connection to a host is opened
@@ -27,12 +27,12 @@ class Executor {
   using Timer = std::shared_ptr<void>;  // destroying it, or assigning another to it, cancels it
   virtual ~Executor() = default;
 
-  // For the loop's thread.
+  // Runs on the loop's thread.
   [[nodiscard]] virtual Timer after(Duration delay, std::function<void()> due) = 0;
   [[nodiscard]] virtual Timer every(Duration period, std::function<void()> due) = 0;
   virtual void post(std::function<void()> work) = 0;                   // from any thread; runs in the loop, in order
   virtual void run(const Lane& lane, std::function<void()> work) = 0;  // may block; from the loop's thread
-  // For work that may block: lets time pass.
+  // Lets time pass, in work that may block.
   virtual void pause(Duration time) = 0;
 };
 

@@ -116,7 +116,7 @@ Result<void> write_file_atomically(const Path& path, std::string_view content, u
 
 Result<void> sync_directory(const Path& directory) {
   TRY_ASSIGN(const Fd fd, open_file(directory.empty() ? Path(".") : directory, O_RDONLY | O_DIRECTORY));
-  // Some network and FUSE file systems cannot sync a directory: they answer EINVAL, and there is no more to be had.
+  // Some network and FUSE file systems cannot sync a directory: they return EINVAL, and then nothing more can be done.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return path_error(errno, "sync", directory);
   return {};
 }
@@ -129,7 +129,7 @@ Result<void> make_directories(const Path& path, unsigned mode) {
     if (errno == EEXIST) continue;
     const int err = errno;
     struct stat info {};
-    // A parent we may not write to (EROFS, EACCES) is fine when it exists.
+    // A parent without write permission (EROFS, EACCES) is fine if it exists.
     if (::stat(built.c_str(), &info) != 0) return path_error(err, "make directory", built);
   }
   struct stat info {};
@@ -195,7 +195,7 @@ Result<void> sync_file_system(int fd) {
 }
 
 Result<void> sync_fd(int fd) {
-  // Never repeated after an error: the kernel may have dropped the dirty pages, so a second fsync would lie.
+  // Do not repeat it after an error: the kernel may have dropped the dirty pages, so a second fsync would lie.
   if (::fsync(fd) != 0) return errno_error(errno, "cannot sync");
   return {};
 }

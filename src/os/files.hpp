@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: whole reads and durable writes, descriptors, locks, and opening strictly beneath a directory.
-// Errors name the path; a missing file is Code::not_found, one in the way Code::exists, a full disk Code::no_space.
+// Handles files: complete reads and durable writes, descriptors, locks, and opening strictly beneath a directory.
+// Errors name the path; a missing file is Code::not_found, an existing one in the way Code::exists, a full disk
+// Code::no_space.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace gridctl::os {
 
 using Path = std::filesystem::path;
 
-// Owns a descriptor; close-on-exec always.
+// Owns a descriptor, which is always close-on-exec.
 class Fd {
  public:
   Fd() = default;
@@ -39,20 +40,21 @@ class Fd {
 };
 
 [[nodiscard]] Result<std::pair<Fd, Fd>> make_pipe();  // read end, write end
-// Blocks until the descriptor is ready (or broken: then reading or writing tells); false when the time is over, which
-// goes on while the machine sleeps.
+// Blocks until the descriptor is ready (or broken: then reading or writing returns the error). Returns false when the
+// time has passed, which continues while the machine sleeps.
 [[nodiscard]] Result<bool> wait_ready(int fd, bool read, bool write, Duration timeout);
 
-// Whole content; refuses (Code::io) what is larger than `bytes_max`. Reads of /proc work.
+// Returns the complete content; refuses (Code::io) a file larger than `bytes_max`. It can read /proc.
 [[nodiscard]] Result<std::string> read_file(const Path& path, std::uint64_t bytes_max = 64ull << 20);
-// Writes to a temporary name beside it, fsyncs, renames, fsyncs the directory: whole or not at all, durable.
+// Writes to a temporary name beside it, fsyncs, renames, fsyncs the directory. The result is complete or absent, and
+// durable.
 [[nodiscard]] Result<void> write_file_durably(const Path& path, std::string_view content, unsigned mode = 0600);
-// Writes without the two fsyncs: complete or not at all, for state that a crash of the machine may lose.
+// Writes without the two fsyncs: completely or not at all, for state that may be lost in a crash of the machine.
 [[nodiscard]] Result<void> write_file_atomically(const Path& path, std::string_view content, unsigned mode = 0600);
 [[nodiscard]] Result<void> sync_directory(const Path& directory);
 [[nodiscard]] Result<void> make_directories(const Path& path, unsigned mode = 0700);
 // Removes a tree without following symbolic links and without crossing into other file systems' mounts; makes
-// directories writable first where needed. Missing is success.
+// directories writable first if necessary. A missing tree is success.
 [[nodiscard]] Result<void> remove_tree(const Path& path);
 [[nodiscard]] Result<Fd> open_file(const Path& path, int flags, unsigned mode = 0600);
 [[nodiscard]] Result<Fd> open_memory();       // a file of no file system, which ends with its last descriptor
@@ -66,23 +68,24 @@ struct DiskSpace {
 [[nodiscard]] Result<void> write_all(int fd, ByteView bytes);  // blocking descriptor
 [[nodiscard]] Result<void> sync_fd(int fd);                    // fsync
 [[nodiscard]] Result<void> sync_file_system(int fd);           // all of that which the file is on
-// Copies content; shares extents where the file system can (FICLONE), else copy_file_range, else read and write.
+// Copies content; shares extents if the file system can (FICLONE), otherwise uses copy_file_range, otherwise read and
+// write.
 [[nodiscard]] Result<void> clone_file(int from_fd, int to_fd);
 
 // Opens `relative` strictly beneath the directory: no "..", no absolute path, no symbolic link in any component
 // (openat2 RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS, or a component walk on kernels without it). A path that breaks
-// these rules is a protocol_violation, for such paths come from the other side.
+// these rules is a protocol_violation, because such paths come from the other side.
 [[nodiscard]] Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, unsigned mode = 0600);
-// The walk alone; what open_beneath falls back to.
+// Does the walk alone, which open_beneath uses as a fallback.
 [[nodiscard]] Result<Fd> open_beneath_by_walk(int directory_fd, std::string_view relative, int flags,
                                               unsigned mode = 0600);
 [[nodiscard]] Result<void> make_directories_beneath(int directory_fd, std::string_view relative, unsigned mode = 0700);
 
-// An exclusive advisory lock on a file (flock), held until destruction or process death. The file stays; when somebody
-// removes it meanwhile, the lock is taken on the new one. Not for NFS shared between machines.
+// Holds an exclusive advisory lock on a file (flock) until destruction or process death. The file stays; if another
+// process removes it meanwhile, the lock is taken on the new one. Not for NFS shared between machines.
 class FileLock {
  public:
-  // nullopt when someone else holds it. Writes our pid into the file.
+  // Returns nullopt if another process holds it. Writes our pid into the file.
   [[nodiscard]] static Result<std::optional<FileLock>> try_acquire(const Path& path, unsigned mode = 0600);
   [[nodiscard]] static Result<FileLock> acquire(const Path& path, unsigned mode = 0600);  // waits
   [[nodiscard]] int fd() const { return fd_.get(); }
@@ -96,7 +99,7 @@ class FileLock {
 [[nodiscard]] Path home_directory();           // $HOME
 [[nodiscard]] Result<Path> executable_path();  // /proc/self/exe
 [[nodiscard]] Path temporary_directory();      // $TMPDIR, else /tmp
-// "tmpfs", "ext4", "nfs"… of the file system that holds `path`, or "unknown".
+// Returns the kind of the file system that holds `path`: "tmpfs", "ext4", "nfs"…, or "unknown".
 [[nodiscard]] std::string file_system_kind(const Path& path);
 
 }  // namespace gridctl::os

@@ -5,7 +5,7 @@
 
 namespace gridctl::os {
 
-// Returns the name of this machine; "" when it does not say.
+// Returns the name of this machine; "" if it is unknown.
 [[nodiscard]] std::string host_name();
 [[nodiscard]] unsigned user_id();  // of whom this process runs as
 

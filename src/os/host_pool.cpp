@@ -30,7 +30,7 @@ struct HostPool::State {
   std::uint64_t turns GRIDCTL_GUARDED_BY(mutex) = 0;
   bool closing GRIDCTL_GUARDED_BY(mutex) = false;
 
-  // The host that has the fewest threads, and of several the one that was served longest ago.
+  // Returns the host with the fewest threads, and among several the one that was served longest ago.
   Turn next() GRIDCTL_REQUIRES(mutex) {
     Turn best = hosts.end();
     for (auto host = hosts.begin(); host != hosts.end(); ++host) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for blocking work with hosts: each host has a small share of them, so that whatever one host does, work with
-// the others is begun. Threads start when they are first needed.
+// Provides threads for blocking work with hosts: each host has a small share of them, so that one slow host never
+// delays work with the others. Threads start when they are first needed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace gridctl::os {
 class HostPool {
  public:
   HostPool(unsigned threads_max, unsigned per_host_max);
-  // Waits for work that has begun; what has not is dropped.
+  // Waits for work that has begun, and drops the rest.
   ~HostPool();
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;

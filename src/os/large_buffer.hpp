@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of some MiB that is used again and again.
+// Provides memory of some MiB that is used again and again.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace gridctl::os {
 
-// Asks for pages of 2 MiB: the first use of as much in small ones costs as much as what is done with it once.
+// Asks for pages of 2 MiB: with small pages, the first use of such a buffer costs as much as processing it once.
 class LargeBuffer {
  public:
-  // `size` bytes that begin with whatever was last in them, until the next call. Throws std::bad_alloc.
+  // Returns `size` bytes that still begin with their last content, valid until the next call. Throws std::bad_alloc.
   [[nodiscard]] std::span<std::byte> take(std::size_t size);
 
  private:

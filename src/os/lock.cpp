@@ -20,7 +20,7 @@ bool is_still_at(int fd, const Path& path) {
          held.st_ino == named.st_ino;
 }
 
-// An invalid Fd: somebody else holds the lock.
+// Returns an invalid Fd if another process holds the lock.
 Result<Fd> lock_file(const Path& path, unsigned mode, int how) {
   for (;;) {
     TRY_ASSIGN(Fd fd, open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode));
@@ -28,10 +28,11 @@ Result<Fd> lock_file(const Path& path, unsigned mode, int how) {
       if (errno == EWOULDBLOCK) return Fd{};
       if (errno != EINTR) return path_error(errno, "lock", path);
     }
-    // The file may have been removed between opening and locking: then the lock is on a file that nobody else finds.
+    // The file may have been removed between opening and locking: then the lock is on a file that no other process
+    // finds.
     if (!is_still_at(fd.get(), path)) continue;
     const std::string pid = std::to_string(::getpid()) + "\n";
-    // The pid is for people; on a full disk the lock holds all the same.
+    // The pid is for people; on a full disk the lock holds nevertheless.
     if (::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return fd;
     return fd;
   }

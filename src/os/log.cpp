@@ -100,7 +100,7 @@ void log(LogLevel level, std::string_view line) {
     return;
   }
   if (to.bytes + text.size() > to.bytes_max) rotate(to);
-  // A log that cannot be written must never stop what it tells about.
+  // A log that cannot be written must never stop the operations that it records.
   if (to.file.valid() && write_all(to.file.get(), as_bytes(text))) to.bytes += text.size();
 }
 

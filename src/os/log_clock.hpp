@@ -5,7 +5,7 @@
 
 namespace gridctl::os {
 
-// Microseconds by the clock that the kernel stamps its log with: since boot, standing still in suspend.
+// Returns microseconds by the clock of the kernel's log: since boot, standing still in suspend.
 [[nodiscard]] std::uint64_t kernel_log_us();
 
 }  // namespace gridctl::os

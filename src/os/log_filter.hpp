@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that must not stand in the diagnostic log, whoever writes there.
+// Removes texts that must not appear in the diagnostic log, from every writer.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace gridctl::os {
 
-// Each line goes through it from now on, in the thread that writes. It must not log.
+// Passes each line through `filter` from now on, in the thread that writes. The filter must not log.
 void filter_log(std::function<std::string(std::string)> filter);
 
 }  // namespace gridctl::os

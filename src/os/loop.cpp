@@ -17,7 +17,8 @@ std::uint64_t to_ms(Duration duration) {  // rounded up: a timer never fires ear
 }
 }  // namespace
 
-// A libuv handle and its callback. Lives until libuv's close callback, whatever happens to the Handle or the Loop.
+// Holds a libuv handle and its callback. Lives until libuv's close callback, whatever happens to the Handle or the
+// Loop.
 struct UvHandle {
   union {
     uv_handle_t any;
@@ -45,7 +46,7 @@ struct UvHandle {
     if (closing) return;
     closing = true;
     uv_close(&any, [](uv_handle_t* handle) { of(handle)->self.reset(); });
-    // Not while it runs: the callback's captures are still in use.
+    // Keeps the callback while it runs, because its captures are still in use.
     if (!running) callback = nullptr;
   }
   template <class T>
@@ -86,7 +87,7 @@ struct Loop::State {
     inner->callback = std::move(callback);
     return inner;
   }
-  // Only after uv_*_init has succeeded: from here on libuv owns a reference.
+  // Call it only after uv_*_init has succeeded: from here on, libuv owns a reference.
   Watch adopt(std::shared_ptr<UvHandle> inner) {
     inner->self = inner;
     return std::make_shared<Handle>(std::move(inner));

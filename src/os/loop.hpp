@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event loop over libuv: descriptors, timers, work from other threads, signals. An instance, not a singleton.
-// Everything but post() is for the loop's own thread. Callbacks must not throw. Timers stand still while the machine
-// sleeps (libuv counts CLOCK_MONOTONIC): whoever waits for an instant compares Clock::boot() when the timer fires and
-// keeps a short periodic timer besides.
+// Runs one event loop over libuv: descriptors, timers, work from other threads, signals. It is an instance, not a
+// singleton. Everything but post() is for the loop's own thread. Callbacks must not throw. Timers stand still while the
+// machine sleeps (libuv counts CLOCK_MONOTONIC): code that waits for an instant compares Clock::boot() when the timer
+// fires, and keeps a short periodic timer besides.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,14 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Destroying a Watch or Timer (or assigning another to it) cancels it; safe inside its own callback.
+  // Destroying a Watch or Timer (or assigning another to it) cancels it, even inside its own callback.
   class Handle;
   using Watch = std::shared_ptr<Handle>;
   using Timer = std::shared_ptr<Handle>;
 
-  // Level-triggered; makes the descriptor non-blocking. At most one watch per descriptor; drop the watch before closing
-  // the descriptor. A broken descriptor is reported as ready for both, once: reading or writing then tells the error.
-  // Null when the descriptor cannot be watched (a regular file: always ready).
+  // Watches a descriptor, level-triggered, and makes it non-blocking. At most one watch per descriptor; drop the watch
+  // before closing the descriptor. A broken descriptor is reported as ready for both, once: reading or writing then
+  // returns the error. Null if the descriptor cannot be watched (a regular file: always ready).
   [[nodiscard]] Watch watch(int fd, Interest interest, std::function<void(Interest ready)> ready);
   void change(const Watch& watch, Interest interest);                     // neither = paused
   [[nodiscard]] Timer after(Duration delay, std::function<void()> due);   // once
@@ -47,8 +47,8 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
-// A fixed number of threads for what blocks (name lookup, handshakes, hashing). Destruction waits for running work and
-// drops what has not begun. Bound what you submit by pending().
+// Runs a fixed number of threads for blocking work (name lookup, handshakes, hashing). Destruction waits for running
+// work and drops work that has not begun. Bound your submissions by pending().
 class Pool {
  public:
   explicit Pool(unsigned threads);

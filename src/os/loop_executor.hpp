@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor of a real process: an os::Loop, and a pool of threads for each lane, of which each host has a share:
-// a host that drips or never ends must not delay what others are to do. What is urgent has a lane of its own.
+// Implements the executor of a real process: an os::Loop, and a pool of threads for each lane, of which each host has a
+// share, because a host that drips or never ends must not delay the work of others. Urgent work has its own lane.
 #pragma once
 
 #include "os/executor.hpp"
@@ -21,7 +21,7 @@ class LoopExecutor : public Executor {
 
  private:
   Loop& loop_;
-  // Last members: their destructors wait for work that refers to those above.
+  // Keep these members last: their destructors wait for work that refers to those above.
   HostPool login_, urgent_, bulk_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's mutex and condition, with what clang's analysis needs to know of them: base/thread_annotations.hpp.
+// Defines the library's mutex and condition, with the annotations for clang's analysis: base/thread_annotations.hpp.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class GRIDCTL_CAPABILITY("mutex") Mutex {
   Mutex& operator=(const Mutex&) = delete;
   void lock() GRIDCTL_ACQUIRE() { mutex_.lock(); }
   void unlock() GRIDCTL_RELEASE() { mutex_.unlock(); }
-  // For lambdas that run with it held: nothing is done, the analysis believes it.
+  // Makes the analysis believe that the mutex is held, for lambdas that run with it held. It does nothing.
   void assert_held() const GRIDCTL_ASSERT_CAPABILITY(this) {}
 
  private:
@@ -25,7 +25,7 @@ class GRIDCTL_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds the mutex until its end.
+// Holds the mutex for its lifetime.
 class GRIDCTL_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) GRIDCTL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -37,7 +37,7 @@ class GRIDCTL_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-// Gives a held mutex up until its end: for what takes long in between.
+// Releases a held mutex for its lifetime, for long work in between.
 class GRIDCTL_SCOPED_CAPABILITY MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) GRIDCTL_RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
@@ -49,7 +49,7 @@ class GRIDCTL_SCOPED_CAPABILITY MutexUnlock {
   Mutex& mutex_;
 };
 
-// Waits give the mutex up and have it again when they return. They may return for no reason: wait in a loop.
+// Waits release the mutex and hold it again when they return. They may return for no reason, so wait in a loop.
 class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
@@ -59,7 +59,7 @@ class Condition {
     condition_.wait(held);
     held.release();
   }
-  // False at that time.
+  // Returns false at that time.
   bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point time) GRIDCTL_REQUIRES(mutex) {
     std::unique_lock<std::mutex> held(mutex.mutex_, std::adopt_lock);
     const std::cv_status status = condition_.wait_until(held, time);

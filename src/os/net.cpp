@@ -44,7 +44,7 @@ struct Lookup {
   std::vector<Address> addresses GRIDCTL_GUARDED_BY(mutex);
 };
 
-// A program that is linked statically must load no module of the libc that the machine has: the two would not fit.
+// A statically linked program must not load a module of the machine's libc, because the two would not fit.
 void keep_to_own_modules() {
 #ifdef GRIDCTL_STATIC_LIBC
   static const int once = __nss_configure_lookup("hosts", "files dns");
@@ -72,8 +72,8 @@ void look_up(const std::string& host, std::uint16_t port, int flags, Lookup& int
   freeaddrinfo(list);
 }
 
-// getaddrinfo knows no deadline: it runs on a thread of its own, which is left behind when it takes too long. The pipe
-// tells its end.
+// Resolves on its own thread, because getaddrinfo has no deadline; the thread is left behind if it takes too long. The
+// pipe shows its end.
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, BootTime deadline, Clock& clock) {
   auto lookup = std::make_shared<Lookup>();
   look_up(host, port, AI_NUMERICHOST, *lookup);
@@ -159,7 +159,7 @@ Result<Fd> connect_tcp(const std::string& host, std::uint16_t port, BootTime dea
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const BootTime now = clock.boot();
     if (now >= deadline) break;
-    // A dead first address must not eat the time of the others.
+    // Limits the time for each address, so that a dead first one does not use up the time of the others.
     const Duration share = (deadline - now) / static_cast<std::int64_t>(addresses.size() - i);
     auto fd = connect_address(addresses[i], where, now + share, clock);
     if (fd) {

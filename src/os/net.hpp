@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP connections, local sockets, and waiting for several descriptors at once. Deadlines are BootTimes; every
-// wait is cut into slices of at most a second, so that a laptop that slept notices its deadline at once.
+// Handles TCP connections, local sockets, and waiting for several descriptors at once. Deadlines are BootTimes; every
+// wait is cut into slices of at most a second, so that a laptop notices its deadline immediately after sleep.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct Poll {
   Interest want;
   Interest ready;  // filled in; an error or hang-up counts as ready for all that was wanted, and as read
 };
-// Waits until one is ready, or `deadline`. False when the deadline passed with nothing ready.
+// Waits until one is ready, or until `deadline`. Returns false if the deadline passed first.
 [[nodiscard]] Result<bool> wait_any(std::span<Poll> polls, BootTime deadline, Clock& clock);
-// Readiness now, without waiting.
+// Returns whether it is ready now, without waiting.
 [[nodiscard]] bool is_writable(int fd);
 
 void shut_down(int socket_fd);  // both ways; the peer and blocked calls notice
@@ -39,10 +39,10 @@ struct TcpOptions {
 // Every error names HOST:PORT: host_unreachable (no such name, refused, no route), timed_out.
 [[nodiscard]] Result<Fd> connect_tcp(const std::string& host, std::uint16_t port, BootTime deadline, Clock& clock,
                                      const TcpOptions& options = {});
-// The numeric addresses of a host, at most 16. Errors as connect_tcp's.
+// Returns the numeric addresses of a host, at most 16. Fails like connect_tcp.
 [[nodiscard]] Result<std::vector<std::string>> numeric_addresses(const std::string& host, BootTime deadline,
                                                                  Clock& clock);
-// Error: the path is too long for a socket.
+// Fails if the path is too long for a socket.
 [[nodiscard]] Result<sockaddr_un> local_address(const Path& socket_path);
 [[nodiscard]] Result<Fd> connect_local(const Path& socket_path);  // AF_UNIX stream, non-blocking
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside os only: errno of a call on a path as an Error.
+// Turns errno of a call on a path into an Error. For os only.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace gridctl::os {
 
-// "VERB 'PATH': strerror"; ENOENT and ENOTDIR give not_found, EEXIST gives exists, the rest as errno_error.
+// Returns "VERB 'PATH': strerror"; ENOENT and ENOTDIR give not_found, EEXIST gives exists, the rest follows
+// errno_error.
 [[nodiscard]] Error path_error(int err, const std::string& verb, const Path& path);
 
 }  // namespace gridctl::os

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this process takes processor and memory.
+// Controls this process's use of processor and memory.
 #pragma once
 
 namespace gridctl::os {
 
-// From now on the calling thread gives way to others that want the processor. On other systems than Linux, where that
-// would change the whole process, it does nothing.
+// Lowers the priority of the calling thread. On other systems than Linux, where that would change the complete process,
+// it does nothing.
 void work_modestly();
 
-// Freed memory is kept for the next use, up to 64 MiB: the pages of a buffer of some MiB cost as much as what is done
-// with it once. For the whole process, before it has threads.
+// Keeps freed memory for the next use, up to 64 MiB: mapping the pages of a buffer of some MiB costs as much as
+// processing it once. It applies to the complete process; call it before there are threads.
 void keep_freed_memory();
 
 }  // namespace gridctl::os

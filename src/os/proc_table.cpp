@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity of processes, from /proc.
+// Identifies processes through /proc.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ struct ProcEntry {
 std::optional<ProcEntry> read_entry(int pid) {
   const Result<std::string> stat = read_file("/proc/" + std::to_string(pid) + "/stat", k_stat_bytes_max);
   if (!stat) return std::nullopt;
-  // The program's name stands in parentheses and may itself hold spaces and parentheses: count from the last one.
+  // The program's name stands in parentheses and may itself contain spaces and parentheses, so count from the last one.
   const std::size_t close = stat->rfind(')');
   if (close == std::string::npos || close + 2 >= stat->size()) return std::nullopt;
   const std::vector<std::string> fields = split(std::string_view(*stat).substr(close + 2), ' ');
@@ -75,7 +75,7 @@ std::vector<ProcessId> descendants(int pid) {
   std::vector<ProcessId> found;
   std::vector<int> queue{pid};
   // A pid occurs once as a child, so even a table read while processes came and went cannot make a cycle longer than
-  // it.
+  // the table.
   while (!queue.empty() && found.size() <= entries.size()) {
     const auto [first, last] = children.equal_range(queue.back());
     queue.pop_back();
@@ -96,7 +96,8 @@ Result<Fd> open_pidfd(const ProcessId& process) {
     if (errno == ENOSYS || errno == EPERM) return make_error(Code::unsupported, "this kernel has no pidfd_open");
     return errno_error(errno, "cannot watch " + name);
   }
-  // The descriptor holds whatever has the pid now; only afterwards can one see that it is the process that was meant.
+  // The descriptor refers to the present owner of the pid; only afterwards can one check that it is the intended
+  // process.
   if (!is_alive(process)) return make_error(Code::not_found, name + " has ended");
   return fd;
 }

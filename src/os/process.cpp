@@ -17,13 +17,15 @@
 namespace gridctl::os {
 
 namespace {
-// The child's report through the close-on-exec pipe: its pid (then exec succeeds silently), or the step that failed.
+// Holds the child's report through the close-on-exec pipe: its pid (then exec succeeds silently), or the step that
+// failed.
 struct Report {
   enum Kind : int { pid = 1, failed_directory, failed_descriptors, failed_exec, failed_fork } kind;
   int value;  // the pid, or errno
 };
 
-// Everything the child needs, made before the fork: after it, memory must not be allocated and no lock be taken.
+// Holds everything that the child needs, made before the fork: after it, memory must not be allocated and no lock be
+// taken.
 struct Launch {
   std::vector<std::string> environment_text;
   std::vector<char*> argv, environment;
@@ -36,7 +38,7 @@ struct Launch {
   bool new_session = false, new_group = false, die_with_parent = false;
 };
 
-// From here to run_child: between fork and exec, async-signal-safe calls only.
+// From here to run_child, only async-signal-safe calls are allowed, because the code runs between fork and exec.
 [[noreturn]] void fail_child(const Launch& launch, Report::Kind kind) {
   const Report report{kind, errno};
   [[maybe_unused]] const ssize_t told = ::write(launch.report_fd, &report, sizeof report);
@@ -45,7 +47,7 @@ struct Launch {
 
 bool place_standard(const Launch& launch) {
   std::array<int, 3> copies{};
-  // Copied up first, so that swapped or overlapping descriptors do not overwrite one another.
+  // Copies the descriptors up first, so that swapped or overlapping ones do not overwrite one another.
   for (std::size_t i = 0; i < 3; ++i) {
     const int from = launch.standard[i] >= 0 ? launch.standard[i] : launch.null_fd;
     copies[i] = ::fcntl(from, F_DUPFD_CLOEXEC, 3);
@@ -213,7 +215,7 @@ Result<int> spawn(const std::vector<std::string>& argv, const SpawnOptions& opti
   if (options.detach || !started) reap(child);
   if (!last) return make_error(Code::io, "cannot start '" + argv[0] + "': it was killed before it began");
   if (!started) return launch_error(*last, argv[0], options);
-  // Inside another pid namespace than its reader the child's own idea of its pid would differ; the fork's is ours.
+  // In another pid namespace than its reader's, the child's own pid would differ; the pid from fork is ours.
   return options.detach ? pid : static_cast<int>(child);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes: run a tool under a deadline, or spawn one that lives on. Never a shell unless it is argv[0].
+// Handles child processes: runs a tool under a deadline, or spawns one that lives on. It never uses a shell unless
+// argv[0] is one.
 #pragma once
 
 #include <map>
@@ -30,8 +31,8 @@ struct RunOutcome {
   ExitStatus status;
   std::string out, err;
 };
-// Runs argv to its end. not_found when argv[0] does not exist. Output that grandchildren write after argv[0] itself has
-// ended is not waited for.
+// Runs argv to its end. not_found if argv[0] does not exist. It does not wait for output that grandchildren write after
+// argv[0] itself has ended.
 [[nodiscard]] Result<RunOutcome> run(const std::vector<std::string>& argv, const RunOptions& options = {});
 
 struct SpawnOptions {
@@ -52,7 +53,7 @@ struct SpawnOptions {
 [[nodiscard]] Result<std::optional<ExitStatus>> try_wait(int pid);  // our child; nullopt = still running
 [[nodiscard]] Result<ExitStatus> wait(int pid);
 
-// Identity of a process that survives pid reuse: start time in clock ticks since boot (/proc/PID/stat field 22).
+// Identifies a process even after its pid is reused: start time in clock ticks since boot (/proc/PID/stat field 22).
 struct ProcessId {
   int pid = 0;
   std::uint64_t start_ticks = 0;
@@ -61,11 +62,12 @@ struct ProcessId {
 [[nodiscard]] std::optional<ProcessId> identify(int pid);  // nullopt when there is none (zombies count as none)
 [[nodiscard]] bool is_alive(const ProcessId& process);
 [[nodiscard]] int process_id();  // our own pid
-// Every live descendant of `pid` (children of children…), not itself.
+// Returns every live descendant of `pid` (children of children…), without itself.
 [[nodiscard]] std::vector<ProcessId> descendants(int pid);
-// Readable when it has ended; not_found when it has ended already, unsupported on kernels before 5.3.
+// Opens a descriptor that becomes readable when the process ends; not_found if it has already ended, unsupported on
+// kernels before 5.3.
 [[nodiscard]] Result<Fd> open_pidfd(const ProcessId& process);
-// False when the process is gone (also when its pid was reused).
+// Returns false if the process is gone (also if its pid was reused).
 [[nodiscard]] Result<bool> send_signal(const ProcessId& process, int signal);
 void ignore_broken_pipes();              // SIGPIPE -> EPIPE, for the whole process; children get the default back
 [[nodiscard]] std::string boot_id();     // /proc/sys/kernel/random/boot_id

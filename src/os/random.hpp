@@ -9,10 +9,10 @@
 
 namespace gridctl::os {
 
-// Cryptographic randomness of the kernel.
+// Returns cryptographic randomness of the kernel.
 [[nodiscard]] Bytes random_bytes(std::size_t count);
 [[nodiscard]] std::uint64_t random_u64();
-// `characters` of lower-case base32 without 0, 1, l and o look-alikes ("abcdefghijkmnpqrstuvwxyz23456789").
+// Returns `characters` of lower-case base32 without look-alikes of 0, 1, l and o ("abcdefghijkmnpqrstuvwxyz23456789").
 [[nodiscard]] std::string random_id(std::size_t characters);
 
 }  // namespace gridctl::os

@@ -32,7 +32,7 @@ TerminalSize terminal_size(int fd) {
 
 Result<Fd> own_stream(int fd, int flags) {
   struct stat info {};
-  // A file opened again would begin at its start.
+  // Skips files, because a file opened again would begin at its start.
   if (::fstat(fd, &info) == 0 && (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode))) {
     Fd own(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (own.valid()) return own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A terminal that passes each key on as it is, and standard streams for an event loop.
+// Provides a terminal that passes each key on unchanged, and standard streams for an event loop.
 #pragma once
 
 #include <termios.h>
@@ -13,7 +13,7 @@
 
 namespace gridctl::os {
 
-// Until its destruction the terminal is raw: no echo, no lines, Ctrl-C is a byte.
+// Keeps the terminal raw for its lifetime: no echo, no lines, Ctrl-C is a byte.
 class RawTerminal {
  public:
   [[nodiscard]] static Result<RawTerminal> enter(int fd);
@@ -32,7 +32,8 @@ struct TerminalSize {
 };
 [[nodiscard]] TerminalSize terminal_size(int fd);
 
-// A descriptor for the same stream that may become non-blocking without harm to other programs: they keep theirs.
+// Returns a descriptor for the same stream that may become non-blocking without affecting other programs, which keep
+// theirs.
 [[nodiscard]] Result<Fd> own_stream(int fd, int flags);
 [[nodiscard]] Result<Fd> duplicate(int fd);
 [[nodiscard]] Result<void> set_position(int fd, std::uint64_t offset);  // of the next read or write

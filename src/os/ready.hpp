@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing what a descriptor takes at once; os::wait_ready waits in between.
+// Reads and writes as much as a descriptor accepts at once; os::wait_ready waits in between.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct Moved {
   bool closed = false;   // the other side is gone (end of file, EPIPE, reset)
   bool blocked = false;  // nothing moved; wait_ready first
 };
-// One read or write on a non-blocking descriptor; a broken pipe is `closed`, never a signal for sockets.
+// Does one read or write on a non-blocking descriptor; a broken pipe is `closed`, never a signal for sockets.
 [[nodiscard]] Result<Moved> read_now(int fd, std::span<std::byte> into);
 [[nodiscard]] Result<Moved> write_now(int fd, ByteView bytes);
 
-// True once the other side has closed its end, whatever is still to be read.
+// Returns true once the other side has closed its end, even with bytes left to read.
 [[nodiscard]] bool peer_has_gone(int fd);
 
 }  // namespace gridctl::os

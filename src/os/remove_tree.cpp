@@ -22,13 +22,13 @@ struct CloseDirectory {
 };
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
-// Removes the content of one tree. Goes on after an error and keeps the first.
+// Removes the content of one tree. Continues after an error and keeps the first.
 class TreeRemover {
  public:
   TreeRemover(const Path& path, int root_fd, const struct statx& root) : path_(path), root_fd_(root_fd), root_(root) {}
 
   Result<void> remove_content() {
-    // Deep folders come up to the root while it is being read: then it is read once more.
+    // Deep folders come up to the root while it is being read, so it is then read once more.
     do {
       lifted_now_ = false;
       empty_directory(root_fd_, 0);
@@ -38,7 +38,7 @@ class TreeRemover {
   }
 
  private:
-  // A file that another process has removed meanwhile is gone, as it should be.
+  // A file that another process has just removed is gone, as intended.
   void fail(int err, const char* verb, const char* name) {
     if (err != ENOENT && !first_error_) first_error_ = path_error(err, std::string(verb) + " '" + name + "' in", path_);
   }
@@ -75,7 +75,7 @@ class TreeRemover {
     if (::unlinkat(parent, name, AT_REMOVEDIR) != 0) fail(errno, "remove", name);
   }
 
-  // Opened as a path first, so that the mode is changed of what was opened and never of a link put in its place.
+  // Opens as a path first, so that the mode of the opened file is changed, and never that of a link put in its place.
   Fd open_directory(int parent, const char* name) {
     Fd child{::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (child.valid() || errno != EACCES) return child;

@@ -17,7 +17,8 @@ namespace gridctl::os {
 namespace {
 constexpr Duration k_exit_poll = std::chrono::milliseconds{20};  // how late an end is seen on kernels without pidfd
 
-// The input as a file in memory: a child that does not read it cannot block or break us, as a pipe would.
+// Provides the input as a file in memory, so that a child that does not read it cannot block or break us, unlike a
+// pipe.
 Result<Fd> input_file(const std::string& input) {
   Fd fd{::memfd_create("input", MFD_CLOEXEC)};
   if (!fd.valid()) return errno_error(errno, "cannot hold the input of a program");
@@ -37,7 +38,7 @@ std::map<std::string, std::string> merged_environment(const std::map<std::string
   return merged;
 }
 
-// One output stream being collected. Its descriptor is reset at the end of the stream.
+// Collects one output stream. Its descriptor is reset at the end of the stream.
 struct Collected {
   Fd fd;
   std::string* into;
@@ -56,7 +57,7 @@ struct Collected {
   }
 };
 
-// Until the child has ended or the deadline has passed (then the error); output is collected meanwhile.
+// Runs until the child has ended or the deadline has passed (then the error), and collects output meanwhile.
 Result<ExitStatus> follow(int pid, Collected& out, Collected& err, Duration timeout, const std::string& name) {
   const BootTime deadline = system_clock().boot() + timeout;
   const std::optional<ProcessId> identity = identify(pid);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of systemd, as text.
+// Writes units of systemd as text.
 #pragma once
 
 #include <string>
 
 namespace gridctl::os {
 
-// A word of ExecStart or Environment: systemd expands '%' and '$' in it, and splits at spaces.
+// Escapes a word of ExecStart or Environment: systemd expands '%' and '$' in it, and splits at spaces.
 [[nodiscard]] inline std::string systemd_word(const std::string& word) {
   std::string text = "\"";
   for (const char c : word) {

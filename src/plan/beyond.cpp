@@ -19,7 +19,7 @@ std::optional<std::vector<int>> layers_by_speed(int layers, std::span<const doub
         out[i] = 1;
         --left;
       }
-  // The next layer goes where it ends first. That is optimal, since all layers cost the same.
+  // The next layer goes to the stage where it ends first. That is optimal, because all layers cost the same.
   for (; left > 0; --left) {
     std::size_t best = out.size();
     for (std::size_t i = 0; i < out.size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings that are not one parallelism on like GPUs: machines of several speeds, and islands over a WAN. Pure.
+// Plans trainings that are not one parallelism on equal GPUs: machines of several speeds, and islands over a WAN. Pure.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace gridctl::plan {
 
-// Contiguous layers for each stage so that the slowest is as quick as can be. `speeds` are relative; `most` is how many
-// layers each stage's memory holds. nullopt: together they hold fewer. Every stage gets at least one where layers
-// suffice. REQUIRES: speeds.size() == most.size(), speeds > 0.
+// Divides the layers into contiguous stages so that the slowest stage is as fast as possible. `speeds` are relative;
+// `most` is the number of layers that each stage's memory holds. nullopt: together they hold fewer. Every stage gets at
+// least one layer if there are enough. REQUIRES: speeds.size() == most.size(), speeds > 0.
 [[nodiscard]] std::optional<std::vector<int>> layers_by_speed(int layers, std::span<const double> speeds,
                                                               std::span<const int> most);
 
-// Sequences of a batch for each replica in proportion to its speed; they add up to the batch.
+// Divides the sequences of a batch among replicas in proportion to their speed; the shares add up to the batch.
 [[nodiscard]] std::vector<int> batch_by_speed(int batch, std::span<const double> speeds);
 
-// Islands train apart and average their parameters every H steps (DiLoCo; theory C10, C11).
+// Describes islands that train separately and average their parameters every H steps (DiLoCo; theory C10, C11).
 struct Wan {
   double bytes_per_s = 0;  // of the slowest island's uplink
   double step_s = 0;       // inside an island
@@ -36,8 +36,8 @@ struct WanPlan {
 inline constexpr int k_inner_steps_max = 500;  // more was not published to converge as well
 inline constexpr double k_utilisation_min = 0.8;
 [[nodiscard]] WanPlan exchange(const Wan& wan, int inner_steps);
-// The least H, of 1, 10, 20, 50, 100, 200 and 500, at which four fifths of the time are computing. Refused with the
-// numbers, and with the largest model that this link could keep in step.
+// Returns the least H, of 1, 10, 20, 50, 100, 200 and 500, at which four fifths of the time are computing. Refused with
+// the numbers, and with the largest model that this link could keep in step.
 [[nodiscard]] Result<WanPlan> plan_wan(const Wan& wan);
 
 }  // namespace gridctl::plan

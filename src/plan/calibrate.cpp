@@ -13,7 +13,7 @@ constexpr double k_converged = 1e-9;
 constexpr double k_few = 8;            // so many runs hold coefficients only half as freely as many do
 constexpr double k_share_min = 0.003;  // of a run's time, for terms that no run has
 
-// One factor for all coefficients: least squares of relative errors, then without the runs that are far off.
+// Fits one factor for all coefficients: least squares of relative errors, then again without the outliers.
 double common_factor(std::span<const TimedRun> runs, const Terms& prior) {
   std::vector<double> ratios;
   for (const TimedRun& run : runs) ratios.push_back(run.seconds / std::max(dot(run.terms, prior), 1e-12));
@@ -28,15 +28,16 @@ Terms fit_terms(std::span<const TimedRun> runs, const Terms& prior, double stren
   Terms center = prior;
   const double factor = common_factor(runs, prior);
   for (double& value : center) value *= factor;
-  // In units of the centre: x = 1 everywhere is the scaled prior. Rows are relative, so that a long run weighs no more.
+  // Solves in units of the centre: x = 1 everywhere is the scaled prior. Rows are relative, so that a long run weighs
+  // no more.
   std::vector<Terms> rows;
   for (const TimedRun& run : runs) {
     Terms row{};
     for (std::size_t i = 0; i < k_terms; ++i) row[i] = run.terms[i] * center[i] / run.seconds;
     rows.push_back(row);
   }
-  // A coefficient is held back by how much its share of the time changes, not by its ratio: a term that is a hundredth
-  // of the prior's time may well be a fifth of the truth.
+  // A coefficient is held back by the change of its share of the time, not by its ratio: a term that is a hundredth of
+  // the prior's time may well be a fifth of the truth.
   const double held = strength * (1 + k_few / static_cast<double>(runs.size()));
   Terms hold{};
   for (std::size_t i = 0; i < k_terms; ++i) {
@@ -69,7 +70,7 @@ Terms fit_terms(std::span<const TimedRun> runs, const Terms& prior, double stren
 }
 
 namespace {
-// Base and overhead that minimise the weighted squares of relative errors, beside two rows of prior.
+// Finds the base and overhead that minimise the weighted squares of relative errors, with two rows for the prior.
 MemoryConstants weighted_fit(std::span<const MeasuredPeak> peaks, std::span<const double> weights,
                              const MemoryConstants& prior) {
   constexpr double k_unit = 10e9, k_weight = 0.1;  // base in units of 10 GB; a tenth of a run each
@@ -91,7 +92,8 @@ MemoryConstants weighted_fit(std::span<const MeasuredPeak> peaks, std::span<cons
 }  // namespace
 
 MemoryConstants fit_memory(std::span<const MeasuredPeak> peaks, const MemoryConstants& prior) {
-  // Reweighted, so that a run whose figure means something else (another allocator, shorter texts) does not pull all.
+  // Reweights the runs, so that a run whose figure has another meaning (another allocator, shorter texts) does not
+  // distort the fit.
   constexpr double k_tolerated = 0.05;
   std::vector<double> weights(peaks.size(), 1);
   MemoryConstants out = prior;

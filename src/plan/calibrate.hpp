@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients from measured runs: weighted non-negative least squares, with what is shipped as prior. Pure.
+// Fits coefficients to measured runs: weighted non-negative least squares, with the shipped values as prior. Pure.
 #pragma once
 
 #include <span>
@@ -13,15 +13,16 @@ struct TimedRun {
   Terms terms{};  // seconds at full rates
   double seconds = 0;
 };
-// Minimises the sum of squared relative errors. First all coefficients of the prior are scaled by one factor, then each
-// is moved from there: the fewer runs, the less (`strength` of the prior counts as so many runs). No run, no change.
+// Minimises the sum of squared relative errors. First, all coefficients of the prior are scaled by one factor; then
+// each is moved from there, less for fewer runs (`strength` of the prior counts as so many runs). Without runs, nothing
+// changes.
 [[nodiscard]] Terms fit_terms(std::span<const TimedRun> runs, const Terms& prior, double strength = 0.3);
 
 struct MeasuredPeak {
   double allocated = 0;  // bytes, as predicted without the constants
   double peak = 0;       // bytes, as measured
 };
-// Base and overhead by least squares of relative errors; kept near the prior while runs are few or alike. The base is
+// Fits base and overhead by least squares of relative errors, near the prior while runs are few or similar. The base is
 // never negative, the overhead between 0.8 and 1.5.
 [[nodiscard]] MemoryConstants fit_memory(std::span<const MeasuredPeak> peaks, const MemoryConstants& prior);
 

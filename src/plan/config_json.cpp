@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json of transformers: dense and mixture decoders, by the keys that their families use.
+// Reads config.json of transformers: dense and mixture decoders, by the keys that their families use.
 #include <algorithm>
 #include <utility>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr std::int64_t k_dimension_max = 10'000'000, k_vocab_max = 100'000'000;
 constexpr std::size_t k_config_bytes_max = 1 << 20;
 
-// The first of several names for one thing.
+// Returns the value under the first of several names that exists.
 std::int64_t first_of(const JsonFields& fields, std::initializer_list<std::string_view> names, std::int64_t usual) {
   for (const std::string_view name : names)
     if (const auto value = fields.whole(name, 0, k_vocab_max)) return *value;
@@ -27,7 +27,7 @@ std::int64_t needed(const JsonFields& fields, std::initializer_list<std::string_
   return value;
 }
 
-// Whether one letter too many, too few or another is all that differs.
+// Returns whether the two differ only by one additional, missing or different letter.
 bool one_letter_off(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > 1 || a == b) return false;
@@ -36,8 +36,8 @@ bool one_letter_off(std::string_view a, std::string_view b) {
   return a.substr(a.size() == b.size() ? at + 1 : at) == b.substr(at + 1);
 }
 
-// Files have hundreds of keys that are nobody's business here. But a key of the shape that is misspelled would silently
-// count as its usual value.
+// Files have hundreds of keys that the planner does not need. But a misspelled key of the shape would silently count as
+// its usual value.
 void check_spelling(const Json& decoder) {
   static constexpr std::string_view k_keys[] = {
       "num_hidden_layers", "hidden_size",   "num_attention_heads", "vocab_size",           "intermediate_size",
@@ -49,7 +49,7 @@ void check_spelling(const Json& decoder) {
         throw BadField("unknown key '" + sanitize(name, 60) + "'; did you mean '" + std::string(key) + "'?");
 }
 
-// Decoders with plain MLPs and LayerNorm; all others have gated ones.
+// Returns whether the type is a decoder with plain MLPs and LayerNorm; all others have gated MLPs.
 bool plain_mlp(const std::string& type) {
   static const std::vector<std::string> types{"gpt2",        "gpt_neo",    "gpt_neox", "gptj", "opt",
                                               "bloom",       "mpt",        "falcon",   "phi",  "codegen",
@@ -118,7 +118,7 @@ Result<Model> read_config(std::string_view json) {
   if (object.is_discarded()) return make_error(Code::usage, "not JSON");
   if (!object.is_object()) return make_error(Code::usage, "not a JSON object");
   try {
-    // Models of several modalities keep their decoder in a part of its own.
+    // Models of several modalities keep their decoder in a separate part.
     const Json* decoder = &object;
     for (const char* part : {"text_config", "llm_config"})
       if (object.contains(part) && object[part].is_object()) decoder = &object[part];

@@ -13,12 +13,12 @@ namespace gridctl::plan {
 
 namespace {
 constexpr double k_tera = 1e12;
-// The share of a network that a GPU gets when nothing is said: a card for each GPU in data centres, a shared one elsewhere.
+// Gives the assumed share of a network for each GPU: one card per GPU in data centres, a shared card elsewhere.
 constexpr double k_inter_ampere = 25e9, k_inter_hopper = 50e9, k_inter_blackwell = 50e9, k_inter_other = 1.25e9;
 constexpr double k_pcie = 25e9;
 constexpr double k_host_share = 3;  // memory of a machine as such are sold, to that of its GPUs
 
-// Cards of the same architecture for desks and workstations reach less: slower memory, half the rate at fp32 sums.
+// Cards of the same architecture for desktops and workstations reach less: slower memory, half the rate at fp32 sums.
 GpuClass class_of(const sched::GpuModel& model) {
   if (!data_centre(model)) return GpuClass::other;
   const std::string arch = lower(model.arch);
@@ -65,10 +65,10 @@ Device device_of(const sched::GpuModel& model) {
   Device out;
   out.name = model.key;
   out.gpu_class = class_of(model);
-  // Sold in units between 1e9 and 2^30: drivers show about 1.06 of the nominal size, in bytes of 1e9.
+  // GPUs are sold in units between 1e9 and 2^30: drivers show about 1.06 of the nominal size, in bytes of 1e9.
   out.memory = model.memory_gb * k_giga * 1.06;
   const double fp32 = model.fp32.value_or(1);
-  // Trainings in "fp32" run their matrices in tf32 where the hardware has it.
+  // Trainings in "fp32" run their matrices in tf32 if the hardware has it.
   out.flops_fp32 = model.tf32.value_or(fp32) * k_tera;
   out.flops_bf16 = model.bf16.value_or(model.fp16.value_or(fp32)) * k_tera;
   out.flops_fp8 = model.fp8.value_or(0) * k_tera;
@@ -90,7 +90,7 @@ Device device_of_figures(double memory_gb, double tflops) {
   out.flops_fp32 = out.gpu_class == GpuClass::cpu ? out.flops_bf16 : out.flops_bf16 / 2;
   out.flops_fp8 = out.gpu_class == GpuClass::hopper || out.gpu_class == GpuClass::blackwell ? 2 * out.flops_bf16 : 0;
   if (out.gpu_class == GpuClass::blackwell) out.flops_fp4 = 2 * out.flops_fp8;
-  // Memory keeps up with about the square root of arithmetic, from the A100's 2 TB/s at 312 TFLOPS.
+  // Memory speed follows about the square root of arithmetic, from the A100's 2 TB/s at 312 TFLOPS.
   out.memory_rate = 2.04e12 * std::sqrt(tflops / 312);
   return out;
 }
@@ -102,13 +102,13 @@ Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_
   out.fast_domain = out.gpus_per_node;
   const bool central = model != nullptr ? data_centre(*model)
                                         : device.gpu_class != GpuClass::other && device.gpu_class != GpuClass::cpu;
-  // A bridge joins two cards. Machines for desks are mostly without one.
+  // A bridge joins two cards. Most desktop machines have none.
   const bool bridged = model != nullptr && model->link.ends_with("bridge");
   const bool linked = model == nullptr ? central
                       : bridged        ? central && out.gpus_per_node == 2
                                        : model->link != "none" && model->link_gbs.has_value();
   out.node_link = linked ? (model != nullptr ? *model->link_gbs / 2 * k_giga : 300e9) : k_pcie;
-  // GB200 and GB300 come as racks of which all 72 GPUs share one NVLink.
+  // GB200 and GB300 come as racks in which all 72 GPUs share one NVLink.
   if (model != nullptr && (model->key == "GB200" || model->key == "GB300")) out.fast_domain = 72;
   out.inter_link = default_inter(device.gpu_class, central);
   out.host_memory = k_host_share * device.memory * out.gpus_per_node;
@@ -156,7 +156,7 @@ Result<const sched::GpuModel*> gpu_named(std::string_view name) {
   std::string words(trim(name.substr(0, name.find('('))));
   std::ranges::replace_if(
       words, [](char c) { return c == '-' || c == '_' || c == '/'; }, ' ');
-  // "H200 SXM5 141GB", "H200 SXM", "H200": the form without its number, then without the memory size.
+  // Tries "H200 SXM5 141GB", "H200 SXM", "H200": the form without its number, then without the memory size.
   std::string formless = words;
   if (const std::size_t form = lower(words).find("sxm");
       form != std::string::npos && form + 3 < words.size() && words[form + 3] != ' ')
@@ -168,7 +168,7 @@ Result<const sched::GpuModel*> gpu_named(std::string_view name) {
   for (const std::string& one : tries) {
     if (const sched::GpuModel* exact = sched::model_by_key(one)) return exact;
     const std::vector<const sched::GpuModel*> rows = sched::models_named(one);
-    // Trainings are planned for the form that computes most, where the name leaves it open.
+    // If the name leaves the form open, trainings are planned for the one that computes most.
     if (!rows.empty())
       return *std::ranges::max_element(rows, [](const auto* a, const auto* b) {
         return std::pair(a->bf16.value_or(0), a->memory_gb) < std::pair(b->bf16.value_or(0), b->memory_gb);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines of a plan: what a GPU of them does, and how fast they talk. Pure.
+// Describes the machines of a plan: the speed of their GPUs, and of the links between them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gridctl::plan {
 
-// Which shipped coefficients speak for it.
+// Names the class of GPU, which selects the shipped coefficients.
 enum class GpuClass : std::uint8_t { ampere, hopper, blackwell, other, cpu };
 [[nodiscard]] std::string_view text_of(GpuClass value);
 
@@ -37,18 +37,19 @@ struct Cluster {
   double host_link = 12e9;  // bytes a second between a GPU and its node's memory, as copies of trainers reach
 };
 
-// Whether the model is sold for data centres, not for desks and workstations.
+// Returns whether the model is sold for data centres, not for desktops and workstations.
 [[nodiscard]] bool data_centre(const sched::GpuModel& model);
-// GB of an estimate are 1e9 bytes; what drivers leave of a nominal memory is taken as all of it.
+// Converts a catalogue row. GB of an estimate are 1e9 bytes; the part of the nominal memory that drivers leave counts
+// as all of it.
 [[nodiscard]] Device device_of(const sched::GpuModel& model);
 [[nodiscard]] Device device_of_figures(double memory_gb, double tflops);
-// The model's own links, and a network card for each GPU as such machines are sold.
+// Describes a cluster with the model's own links, and a network card for each GPU, as such machines are sold.
 [[nodiscard]] Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_per_node);
-// "1Gbps", "400 Gbit/s", "100Mbit/s": bytes a second.
+// Parses "1Gbps", "400 Gbit/s", "100Mbit/s" into bytes a second.
 [[nodiscard]] std::optional<double> bytes_per_second_of(std::string_view text);
-// "8x200Gb/s HDR IB per node", "400 Gb/s per GPU": bytes a second for each GPU; nothing when it says none.
+// Parses "8x200Gb/s HDR IB per node", "400 Gb/s per GPU" into bytes a second for each GPU; nullopt if it states none.
 [[nodiscard]] std::optional<double> inter_link_of(std::string_view text, int gpus_per_node);
-// The catalogue's row, also by the longer names that people write ("H100-SXM5-80GB", "A100 40GB").
+// Returns the catalogue's row, also for the longer names that people write ("H100-SXM5-80GB", "A100 40GB").
 [[nodiscard]] Result<const sched::GpuModel*> gpu_named(std::string_view name);
 
 }  // namespace gridctl::plan

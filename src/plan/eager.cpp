@@ -6,7 +6,8 @@
 namespace gridctl::plan {
 
 namespace {
-// Bytes per token and hidden unit: a constant, and shares of the widths of queries, of keys or values, and of the MLP.
+// Holds bytes per token and hidden unit: a constant, and shares of the widths of queries, of keys or values, and of the
+// MLP.
 struct Bytes {
   double whole, heads, kv, ffn;
   [[nodiscard]] double of(const Widths& w) const { return whole + heads * w.heads + kv * w.kv + ffn * w.ffn; }
@@ -14,11 +15,12 @@ struct Bytes {
 struct Layer {
   Bytes kept, moved;
 };
-// RMSNorm in fp32, rotation of queries and keys, a gated MLP.
+// Counts RMSNorm in fp32, rotation of queries and keys, and a gated MLP.
 constexpr Layer k_llama_bf16{{16, 6, 4, 8}, {84, 24, 20, 10}};
 constexpr Layer k_llama_autocast{{26, 6, 4, 8}, {106, 38, 34, 10}};
 constexpr Layer k_llama_fp32{{16, 12, 8, 16}, {80, 48, 40, 20}};
-// LayerNorm in one kernel. GPT-2's GELU is eight kernels; its power runs in fp32 under autocast, and all after it.
+// Counts LayerNorm in one kernel. GPT-2's GELU is eight kernels; its power runs in fp32 under autocast, and so does
+// everything after it.
 constexpr Layer k_gpt_bf16{{8, 10, 0, 10}, {26, 0, 0, 36}};
 constexpr Layer k_gpt_autocast{{12, 10, 0, 16}, {52, 0, 0, 76}};
 constexpr Layer k_gpt_fp32{{16, 20, 0, 20}, {52, 0, 0, 72}};
@@ -59,7 +61,7 @@ double eager_kept(const Training& training, const StateBytes& bytes) {
   const Widths w = widths_of(training.model);
   Layer layer = layer_of(training, bytes);
   if (by_peft(training)) {
-    // A frozen matrix needs no input, but each adapter keeps a copy of its own in fp32.
+    // A frozen matrix needs no input, but each adapter keeps its own copy in fp32.
     const bool gated = training.model.gated_mlp;
     const double inputs = (gated ? 5 : 2) + w.heads + w.ffn;
     return (gated ? 8 + 4 * w.heads + 4 * w.kv + 6 * w.ffn : 4 + 10 * w.heads + 8 * w.ffn) + 4 * inputs;

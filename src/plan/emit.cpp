@@ -27,7 +27,7 @@ int per_node(const Question& question, const Parallelism& parallelism) {
 
 std::string number(double value) { return formatted("%.6g", value); }
 
-// Runs once on each node. gridctl tells each node its rank and the first one's address.
+// Writes the line that runs once on each node. gridctl gives each node its rank and the first node's address.
 std::string accelerate_line(int nodes) {
   std::string line = "python3 -m accelerate.commands.launch --config_file accelerate.yaml";
   if (nodes > 1)
@@ -54,7 +54,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
   text += std::string("launcher: ") + (what.target == Target::accelerate ? "plain" : "torchrun") + "\n";
   text += std::string("class: ") + (parallelism.gpus() > 1 ? "tight" : "auto") + "\n";
   if (family(training.model.name) != nullptr) {
-    // Planned again for the hosts there are, in this parallelism.
+    // Writes a plan that is made again for the present hosts, in this parallelism.
     std::string parts = text_of(parallelism);
     std::ranges::replace(parts, ' ', ',');
     text += "workload:\n  model: " + training.model.name + "\n  method: " + std::string(text_of(training.method)) +
@@ -74,7 +74,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
          "\n";
 }
 
-// The TrainingArguments of transformers. `accelerate` and `deepspeed` have the sharding in a file of their own.
+// Returns the TrainingArguments of transformers. `accelerate` and `deepspeed` keep the sharding in a separate file.
 OrderedJson training_arguments(Target target, const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Parallelism& parallelism = plan.parallelism;
@@ -101,7 +101,7 @@ OrderedJson training_arguments(Target target, const Question& question, const Pl
   return out;
 }
 
-// Files that train.py reads: the model's shape, the trainer's arguments and the adapter's.
+// Returns the files that train.py reads: the model's shape, the trainer's arguments and the adapter's.
 std::vector<EmittedFile> trainer_files(Target target, const Question& question, const Plan& plan) {
   const Training& training = question.training;
   OrderedJson arguments = training_arguments(target, question, plan);
@@ -121,11 +121,11 @@ std::vector<EmittedFile> emit_megatron(const Question& question, const Plan& pla
   std::string arguments;
   for (const std::string& flag : megatron_flags(question, plan)) arguments += flag + "\n";
   std::string text = "#!/bin/sh\nset -ef\n";  // no patterns: a layer frequency looks like one
-  // Megatron insists: its kernels and messages are queued in the order that overlaps them.
+  // Megatron requires it: its kernels and messages are queued in the order that overlaps them.
   if ((parallelism.tp > 1 || parallelism.cp > 1) && parallelism.zero < 2) text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   text += "exec python3 pretrain_gpt.py $(cat megatron.args data.args) --save \"$GRIDCTL_CKPT_DIR\" --load "
           "\"$GRIDCTL_CKPT_DIR\" \"$@\"\n";
-  // They let the job run as it is.
+  // These flags make the job run without changes.
   const std::string data = "--mock-data\n--tokenizer-type NullTokenizer\n--vocab-size " +
                            std::to_string(question.training.model.vocab) + "\n--lr 3e-4\n--save-interval 500\n" +
                            (question.tokens > 0 ? "" : "--train-iters 1000\n");

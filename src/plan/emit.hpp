@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that run a plan: command line and configuration of a framework, and a job file. gridctl starts the ranks, so
-// that no file starts another launcher; Accelerate's own is started once on each host. Pure: text, nothing is written.
+// Writes the files that run a plan: command line and configuration of a framework, and a job file. gridctl starts the
+// ranks, so that no file starts another launcher; Accelerate's own is started once on each host. Pure: it returns text
+// and writes nothing.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@ namespace gridctl::plan {
 enum class Target : std::uint8_t { torchrun, fsdp, deepspeed, accelerate, megatron, torchtitan };
 [[nodiscard]] std::optional<Target> target_of(std::string_view text);
 [[nodiscard]] std::string_view text_of(Target target);
-// The framework whose habits (bytes per parameter, buffers) a plan for it should assume.
+// Returns the framework whose habits (bytes per parameter, buffers) a plan for this target should assume.
 [[nodiscard]] Framework framework_for(Target target);
 
 struct EmittedFile {
@@ -28,22 +29,22 @@ struct EmitQuestion {
   std::string job_name;    // "llama-3-8b"
   std::string gpu;         // catalogue key; for the job file
 };
-// Why the target cannot run it; empty when it can.
+// Returns the reason why the target cannot run it; empty if it can.
 [[nodiscard]] std::string refusal(Target target, const Training& training, const Parallelism& parallelism);
-// Whether the program is our train.py, which runs any model of transformers.
+// Returns whether the program is our train.py, which runs any model of transformers.
 [[nodiscard]] bool runs_trainer(Target target);
-// usage: the target cannot run such a parallelism, with what it cannot.
+// Returns the files. Fails with usage, and the reason, if the target cannot run such a parallelism.
 [[nodiscard]] Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& question,
                                                     const Plan& plan);
 
 [[nodiscard]] int nodes_of(const Question& question, const Parallelism& parallelism);
 
-// Parts of it, one file each.
+// Return parts of it, one file each.
 [[nodiscard]] std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan);
 [[nodiscard]] std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& plan);
-// config.json of a model of this shape, for transformers.
+// Returns config.json of a model of this shape, for transformers.
 [[nodiscard]] std::string model_config(const Model& model);
-// Why Megatron or torchtitan cannot run it; empty when they can.
+// Return the reason why Megatron or torchtitan cannot run it; empty if they can.
 [[nodiscard]] std::string megatron_refuses(const Training& training, const Parallelism& parallelism);
 [[nodiscard]] std::string torchtitan_refuses(const Training& training, const Parallelism& parallelism);
 [[nodiscard]] std::vector<std::string> megatron_flags(const Question& question, const Plan& plan);

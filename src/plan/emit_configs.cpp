@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration files of DeepSpeed, Accelerate, Megatron-LM and torchtitan.
+// Writes configuration files of DeepSpeed, Accelerate, Megatron-LM and torchtitan.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -83,7 +83,7 @@ void add_shape(const Training& training, std::vector<std::string>& out) {
                   std::to_string(m.layers - m.dense_layers) + ")");
 }
 
-// How Megatron divides layers over the stages. nullopt: it refuses to.
+// Divides layers over the stages like Megatron. nullopt: Megatron refuses to.
 std::optional<std::vector<std::string>> pipeline_flags(int layers, const Parallelism& l) {
   std::vector<std::string> out;
   if (l.pp == 1) return out;
@@ -106,7 +106,7 @@ std::optional<std::vector<std::string>> pipeline_flags(int layers, const Paralle
   return out;
 }
 
-// ZeRO stages 2 and 3 are Megatron-FSDP's.
+// ZeRO stages 2 and 3 are those of Megatron-FSDP.
 void add_sharding(const Parallelism& parallelism, std::vector<std::string>& out) {
   if (parallelism.zero == 0) return;
   out.push_back("--use-distributed-optimizer");
@@ -214,7 +214,7 @@ std::vector<std::string> megatron_flags(const Question& question, const Plan& pl
 }
 
 namespace {
-// Recipes of torchtitan 0.3 for models that we know. An older one has the same sizes in its TOML, in capitals.
+// Holds recipes of torchtitan 0.3 for known models. An older version has the same sizes in its TOML, in capitals.
 struct Recipe {
   std::string_view model, family, size;
   Precision precision = Precision::bf16;
@@ -232,7 +232,7 @@ const Recipe* recipe_of(const Model& model) {
   return found == std::end(k_recipes) ? nullptr : found;
 }
 
-// From 0.3 on torchtitan has no TOML: a function of its registry, and arguments that change what it returns.
+// From 0.3 on, torchtitan has no TOML: it uses a function of its registry, and arguments that change the result.
 std::string titan_arguments(const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Parallelism& l = plan.parallelism;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json of transformers for a shape: Llama's for gated MLPs, GPT-2's for plain ones, and those of mixtures.
+// Writes config.json of transformers for a shape: Llama's for gated MLPs, GPT-2's for plain ones, and those of
+// mixtures.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -11,7 +11,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 constexpr double k_cpu_base = 0.4e9;  // bytes of a Python process that has imported torch
 
-// Six digits: more would claim what no estimate knows.
+// Rounds to six digits, because more would claim unknown precision.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
@@ -19,7 +19,7 @@ double rounded(double value) {
 }
 
 std::string group_key(const Row& row) { return row.group.empty() ? row.cluster.device.name : row.group; }
-// On processors there is no context on a device: the libraries themselves are the base.
+// Processors have no device context, so that the libraries themselves are the base.
 MemoryConstants usual_constants(const Row& row) {
   MemoryConstants out = memory_constants(row.training.framework);
   if (row.cluster.device.gpu_class == GpuClass::cpu) out.base = k_cpu_base;
@@ -37,7 +37,7 @@ std::string Estimator::answer(std::string_view line) {
   return OrderedJson{{"error", row.error().message}}.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-// For other GPUs or another precision, a group only shows how much slower than the shipped figures its runs are.
+// For other GPUs or another precision, a group only shows how much slower its runs are than the shipped figures.
 Terms Estimator::coefficients_of(const Group& group, const Row& row, const Terms& shipped) {
   if (const auto kind = group.kinds.find(kind_key(row)); kind != group.kinds.end()) return kind->second.coefficients;
   if (group.ratios.empty()) return shipped;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gridctl plan estimate`: a run described by a line of JSON, answered by a line of JSON. Pure.
+// Implements `gridctl plan estimate`: each line of JSON that describes a run gets a line of JSON as its answer. Pure.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace gridctl::plan {
 
 inline constexpr std::size_t k_row_bytes_max = 64 * 1024;  // a line; longer ones are no description of a run
 
-// One line, with what it leaves out filled in.
+// Holds one line with its omitted values filled in.
 struct Row {
   Training training;
   Parallelism parallelism;
@@ -30,15 +30,15 @@ struct Row {
 };
 [[nodiscard]] Result<Row> read_row(std::string_view line);
 
-// Answers lines in their order; rows to calibrate with change the answers to those of their group that come after.
+// Answers lines in their order; rows to calibrate with change the answers to later rows of their group.
 class Estimator {
  public:
-  // One JSON object, without a newline. What is wrong with the line is its "error".
+  // Returns one JSON object, without a newline. Errors in the line become its "error".
   [[nodiscard]] std::string answer(std::string_view line);
   [[nodiscard]] std::size_t refused() const { return refused_; }
 
  private:
-  // Runs on one class of GPU in one precision have coefficients of their own.
+  // Holds separate coefficients for runs on one class of GPU in one precision.
   struct Kind {
     std::vector<TimedRun> runs;
     Terms coefficients{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of well-known models, from their config.json as published.
+// Holds the shapes of well-known models, from their config.json as published.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ struct Shape {
   std::int64_t vocab, max_sequence;
   bool tied;
 };
-// Gated MLP, RMSNorm, rotary positions.
+// Holds models with gated MLP, RMSNorm and rotary positions.
 constexpr Shape k_llamas[] = {
     {"llama-2-7b", 32, 4096, 11008, 32, 32, 0, 32000, 4096, false},
     {"llama-2-13b", 40, 5120, 13824, 40, 40, 0, 32000, 4096, false},
@@ -48,7 +48,7 @@ constexpr Shape k_llamas[] = {
     {"smollm2-1.7b", 24, 2048, 8192, 32, 32, 0, 49152, 8192, true},
     {"olmo-2-7b", 32, 4096, 11008, 32, 32, 0, 100352, 4096, false},
 };
-// Plain MLP, LayerNorm, biases.
+// Holds models with plain MLP, LayerNorm and biases.
 constexpr Shape k_gpts[] = {
     {"gpt2", 12, 768, 3072, 12, 12, 0, 50257, 1024, true},
     {"gpt2-medium", 24, 1024, 4096, 16, 16, 0, 50257, 1024, true},

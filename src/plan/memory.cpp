@@ -14,8 +14,9 @@ constexpr double k_live = 1e9 * 2;    // parameters that its stage 3 keeps gathe
 constexpr double k_nf4 = 0.53;        // bytes of a 4-bit weight with its scales
 constexpr double k_nccl = 1e9;        // bytes: a communicator of torch
 
-// Bytes of each output value while the loss is computed: logits, their copy in fp32, probabilities and gradient.
-// torchtune computes them in eight pieces; the trainers around FSDP fuse the loss and write the gradient in place.
+// Returns the bytes of each output value while the loss is computed: logits, their copy in fp32, probabilities and
+// gradient. torchtune computes them in eight pieces; the trainers around FSDP fuse the loss and write the gradient in
+// place.
 double logit_bytes(const Training& training) {
   if (eager(training)) return 12;
   if (training.framework == Framework::torchtune) return 1.5;
@@ -23,14 +24,14 @@ double logit_bytes(const Training& training) {
   return training.precision == Precision::fp32 ? 12 : 10;
 }
 
-// Layers of PyTorch's plain operations, one kernel each: RMSNorm keeps its input in fp32, and the gate of an MLP is kept
-// before and after its activation. Others compile or fuse both.
+// Returns whether layers use PyTorch's plain operations, one kernel each: RMSNorm keeps its input in fp32, and the gate
+// of an MLP is kept before and after its activation. Others compile or fuse both.
 bool runs_plain_operations(Framework framework) {
   return framework == Framework::litgpt || framework == Framework::deepspeed || framework == Framework::ddp;
 }
 
-// Bytes per token and hidden unit of a layer that saves everything, divided into what tensor parallelism divides by
-// itself and what only sequence parallelism does.
+// Holds bytes per token and hidden unit of a layer that saves everything, in two parts: one that tensor parallelism
+// divides alone, and one that only sequence parallelism divides.
 struct PerToken {
   double divided = 0, whole = 0;
 };
@@ -45,14 +46,14 @@ PerToken per_token(const Training& training) {
   if (m.mixture()) ffn = (m.experts_per_token + m.shared_experts) * (m.expert_ffn > 0 ? m.expert_ffn : m.ffn) / h;
   PerToken out;
   if (!m.gated_mlp && training.dropout) {
-    // Korthikanti, table 2: 8 of attention and 16 of an MLP of 4h are divided; inputs, norms and masks are not.
+    // In Korthikanti, table 2, 8 of attention and 16 of an MLP of 4h are divided; inputs, norms and masks are not.
     out.divided = wide * (2 * heads + 4 * kv + 2 * heads + 4 * ffn);
     out.whole = wide * 8 + 2;
   } else {
-    // Inputs of the norms and of the linear layers; q before and after rotation, k, v, the output of attention and its
-    // statistics; the MLP's wide values (three of a gated one: gate, up and their product; two of a plain one).
-    // Frozen weights need no inputs: of a LoRA layer stay what the nonlinear parts need and the adapters' inputs.
-    // bitsandbytes' 4-bit layers keep their inputs nevertheless.
+    // Counts the inputs of the norms and of the linear layers; q before and after rotation, k, v, the output of
+    // attention and its statistics; the MLP's wide values (three of a gated one: gate, up and their product; two of a
+    // plain one). Frozen weights need no inputs: a LoRA layer keeps only the values that the nonlinear parts need and
+    // the adapters' inputs. bitsandbytes' 4-bit layers keep their inputs nevertheless.
     const bool frozen = training.method == Method::lora ||
                         (training.method == Method::qlora && training.framework != Framework::litgpt);
     const bool fused_rotation = training.framework == Framework::megatron;
@@ -106,7 +107,7 @@ double layer_activations(const Training& training, const Parallelism& parallelis
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
   if (parallelism.recompute == Recompute::full)
     return (autocast(training, usual_bytes(training)) ? 4 : 2 * wide) * sbh / (parallelism.sequence_parallel ? parallelism.tp : 1);
-  // With flash attention the scores are never kept; "selective" then means that every second linear layer is computed
+  // With flash attention, the scores are never kept. "selective" then means that every second linear layer is computed
   // again (torchtitan): the layer's input, the output of attention, its projection and one wide value stay.
   const bool megatron =
       training.framework == Framework::megatron || training.framework == Framework::megatron_deepspeed;
@@ -141,14 +142,14 @@ MemoryFacts memory_facts(const Training& training) {
   if (training.method == Method::full) return out;
   out.trainable = training.trainable > 0 ? training.trainable : lora_parameters(model, k_lora_rank);
   const double frozen = training.precision == Precision::fp32 ? 4 : 2;
-  // Embeddings and the head stay as they are; the linear layers become 4-bit.
+  // Embeddings and the head stay unchanged; the linear layers become 4-bit.
   const double linear = out.count.total > 0 ? out.count.layers / out.count.total : 1;
   out.base_bytes = training.method == Method::qlora ? linear * k_nf4 + (1 - linear) * frozen : frozen;
   return out;
 }
 
 namespace {
-// Parameters of the stage that has most of them, on one GPU before any sharding over replicas.
+// Returns the parameters of the largest stage, on one GPU before any sharding over replicas.
 double most_params(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism) {
   const Model& model = training.model;
   if (!model.known_shape()) return facts.count.total / (parallelism.tp * parallelism.pp);
@@ -189,8 +190,8 @@ void keep_states(const Training& training, const MemoryFacts& facts, const Paral
   }
 }
 
-// Parameters of embedding and head that are gathered beside two layers. Mostly they belong to the root unit, which stays
-// gathered from forward to backward; torchtune makes them units of their own.
+// Returns the parameters of embedding and head that are gathered beside two layers. In most frameworks they belong to
+// the root unit, which stays gathered from forward to backward; torchtune makes them separate units.
 double ends_gathered(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism, double layer) {
   const double larger = std::max(facts.count.embedding, facts.count.head) / parallelism.tp;
   if (training.framework == Framework::torchtune) return std::max(larger - layer, 0.0);
@@ -201,11 +202,11 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Para
   const double half = training.precision == Precision::fp32 ? 4 : 2;
   const bool several = parallelism.dp * parallelism.cp > 1;
   if (parallelism.zero == 3 && (several || parallelism.offload == Offload::all) && training.model.known_shape()) {
-    // The unit in use and the next one, and the gradients that are being reduced.
+    // Counts the unit in use and the next one, and the gradients that are being reduced.
     const double layer = facts.count.layers / training.model.layers / parallelism.tp;
     const double gathered = training.method == Method::qlora ? k_nf4 : half;
     if (training.framework == Framework::deepspeed) {
-      // A module at a time, the largest being the MLP's matrix; what is prefetched, and the reduction bucket.
+      // Counts one module at a time, the largest being the MLP's matrix, the prefetched one, and the reduction bucket.
       const double module = static_cast<double>(training.model.hidden) * training.model.ffn / parallelism.tp;
       out.buffers = half * module + k_bucket + std::min(k_live, half * out.params);
       return;
@@ -218,11 +219,12 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Para
   } else if (parallelism.zero >= 1 && several) {
     out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
   }
-  // An optimizer that runs inside backward keeps one gradient at a time; a tied embedding's has to wait for its other end.
+  // An optimizer that runs inside backward keeps one gradient at a time; the gradient of a tied embedding has to wait
+  // for its other end.
   if (training.method == Method::full && facts.bytes.grad == 0)
     out.buffers += half * std::max(facts.count.embedding, facts.count.head) * (facts.count.head > 0 ? 1 : 2) / parallelism.tp;
   if (training.framework == Framework::ddp && parallelism.zero == 0 && several)
-    // The buckets that gradients are copied into, and NCCL's own.
+    // Counts the buckets into which gradients are copied, and NCCL's own buffers.
     out.buffers = (training.method == Method::full ? out.params * facts.bytes.grad : facts.trainable * 4) + k_nccl;
   if (training.framework == Framework::fsdp2 && parallelism.pp > 1 && parallelism.zero >= 1)
     out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered
@@ -253,7 +255,7 @@ Memory memory_of(const Training& training, const MemoryFacts& facts, const Paral
   const double held = stages.first * in_flight * interleaved;
   out.activations = each * held;
   if (parallelism.offload == Offload::activations) {
-    // One layer's are on their way while the next one's are made.
+    // The values of one layer are transferred while those of the next one are computed.
     out.activations = each * std::min(held, 2.0);
     out.offloaded += each * held - out.activations;
   }
@@ -266,7 +268,7 @@ Memory memory_of(const Training& training, const MemoryFacts& facts, const Paral
     out.logits = logits;
     return out;
   }
-  // 1F1B: the last stage holds one micro-batch and the logits, the first all that are in flight.
+  // With 1F1B, the last stage holds one micro-batch and the logits, the first stage all micro-batches in flight.
   const double at_last = each * stages.last * interleaved + std::max(out.working, logits);
   if (at_last > out.activations + out.working) {
     out.activations = each * stages.last * interleaved;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a parallelism takes on its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the states,
-// Korthikanti et al. (2205.05198) for the activations, both with what flash attention, gated MLPs, grouped heads and
-// mixtures change.
+// Computes the memory that a parallelism uses on its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the
+// states, Korthikanti et al. (2205.05198) for the activations, both with the changes for flash attention, gated MLPs,
+// grouped heads and mixtures.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace gridctl::plan {
 
-// Two constants of a framework: what it keeps of memory whatever the job, and how much its allocator wastes.
+// Holds two constants of a framework: the memory that it always keeps, and the share that its allocator wastes.
 struct MemoryConstants {
   double base = 0;      // bytes: CUDA context, libraries, communication buffers
   double overhead = 1;  // factor on all that it allocates
 };
 [[nodiscard]] MemoryConstants memory_constants(Framework framework);
 
-// Bytes on the most loaded GPU. `weights` and the two below are the states.
+// Holds bytes on the most loaded GPU. `weights` and the two below are the states.
 struct Memory {
   double params = 0;  // parameters that the GPU is responsible for, before sharding over replicas
   double weights = 0, grads = 0, optimizer = 0;
@@ -32,9 +32,9 @@ struct Memory {
   MemoryConstants constants;
 
   [[nodiscard]] double states() const { return weights + grads + optimizer; }
-  // Without the constants: what a fit of them works on.
+  // Returns the sum without the constants, to which a fit of them applies.
   [[nodiscard]] double allocated() const {
-    // The allocator gives the place of activations to gradients, but not that of the larger blocks.
+    // The allocator reuses the place of activations for gradients, but not that of the larger blocks.
     if (late_grads) return weights + optimizer + buffers + copies + std::max(grads, activations) + working + logits;
     return states() + buffers + copies + std::max(activations + std::max(working, logits), step_copy);
   }
@@ -42,7 +42,7 @@ struct Memory {
 };
 
 [[nodiscard]] Memory memory_of(const Training& training, const Parallelism& parallelism);
-// Figures that all parallelisms of one training share: a search asks 100,000 times.
+// Holds the figures that all parallelisms of one training share, because a search asks 100,000 times.
 struct MemoryFacts {
   StateBytes bytes;
   ParamCount count;
@@ -55,11 +55,11 @@ struct MemoryFacts {
 [[nodiscard]] MemoryFacts memory_facts(const Training& training);
 [[nodiscard]] Memory memory_of(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism);
 
-// Bytes of one layer's activations for one micro-batch that stay until backward.
+// Returns the bytes of one layer's activations for one micro-batch that stay until backward.
 [[nodiscard]] double layer_activations(const Training& training, const Parallelism& parallelism);
 
 inline constexpr int k_lora_rank = 16;  // where nothing else is said
-// Parameters of LoRA adapters of a rank on every linear layer.
+// Returns the parameters of LoRA adapters of a rank on every linear layer.
 [[nodiscard]] double lora_parameters(const Model& model, int rank);
 
 }  // namespace gridctl::plan

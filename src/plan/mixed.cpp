@@ -30,8 +30,8 @@ double usd_per_hour(std::span<const Question> groups, const Mixed& mixed) {
   return sum;
 }
 
-// Seconds that the gradients take between the groups: a ring in which all nodes of a group send their part. What the
-// slowest can send bounds it.
+// Returns the seconds that the gradients take between the groups: a ring in which all nodes of a group send their part.
+// The slowest sender limits it.
 double exchange_between(std::span<const Question> groups, std::span<const Plan> best) {
   const double k = static_cast<double>(groups.size());
   const Training& training = groups.front().training;
@@ -75,7 +75,7 @@ std::optional<Mixed> mix_batches(std::span<const Question> groups, std::span<con
 }
 
 namespace {
-// One division of the GPUs into stages of dp * tp; what a group has beyond whole stages idles.
+// Describes one division of the GPUs into stages of dp * tp; the GPUs of a group beyond complete stages are idle.
 class Pipeline {
  public:
   Pipeline(std::span<const Question> groups, std::span<const TimingFacts> facts) : groups_(groups), facts_(facts) {}
@@ -102,7 +102,7 @@ class Pipeline {
   }
 
  private:
-  // Seconds that grow with the layers of a stage.
+  // Returns the seconds that grow with the layers of a stage.
   static double computing(const Plan& even) { return std::max(even.time.seconds - even.time.exposed, 1e-12); }
 
   // Counts the layers that fit into the memory of the group's GPUs.

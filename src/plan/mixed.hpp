@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One tightly coupled training on groups of different machines: batch shares, or layers over stages, by speed. Pure.
+// Plans one tightly coupled training on groups of different machines: batch shares, or layers over stages, by speed.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace gridctl::plan {
 
-// The share of one group of like machines.
+// Holds the share of one group of equal machines.
 struct MixedPart {
   Parallelism parallelism;           // of the group's replicas; of layers: of one pipeline, the same in every part
   std::int64_t batch = 0;  // sequences of a step; of layers: the whole batch
@@ -28,13 +29,14 @@ struct Mixed {
   [[nodiscard]] bool by_layers() const { return !parts.empty() && !parts.front().layers.empty(); }
 };
 
-// Each group runs replicas as in its own best plan and gets a share of the batch in proportion to its speed; gradients
-// are averaged over all. Shares are whole multiples of what every group can divide, so that the sum may be a little less
-// than the batch: tokens_per_s counts what is there. nullopt: the batch cannot be divided so.
-// REQUIRES: the groups differ only in machines; best.size() == groups.size().
+// Plans replicas of each group as in its own best plan, with a share of the batch in proportion to its speed; gradients
+// are averaged over all. Shares are multiples that every group can divide, so that the sum may be a little less than
+// the batch: tokens_per_s counts the actual sum. nullopt: the batch cannot be divided that way. REQUIRES: the groups
+// differ only in machines; best.size() == groups.size().
 [[nodiscard]] std::optional<Mixed> mix_batches(std::span<const Question> groups, std::span<const Plan> best);
 
-// One pipeline over all groups, quicker machines get more layers, as far as their memory holds them. nullopt: none fits.
+// Plans one pipeline over all groups; faster machines get more layers, as far as their memory holds them. nullopt: none
+// fits.
 [[nodiscard]] std::optional<Mixed> mix_layers(std::span<const Question> groups);
 
 }  // namespace gridctl::plan

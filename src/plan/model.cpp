@@ -65,7 +65,7 @@ ParamCount count_params(const Model& model) {
 }
 
 Model usual_shape(double params) {
-  // Width grows with the cube root of the size: width to depth about 128, as GPT-3 and Llama have it.
+  // Width grows with the cube root of the size: width to depth is about 128, as in GPT-3 and Llama.
   Model model;
   model.name = "usual shape";
   model.vocab = 32000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only transformer as the planner sees it: its shape, how many parameters it has, and where they lie. Pure.
+// Describes a decoder-only transformer for the planner: its shape, its number of parameters, and their places. Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Model {
   int shared_experts = 0;  // always active, each `expert_ffn` wide
   int expert_ffn = 0;      // 0: ffn
   int dense_layers = 0;    // the first layers of a mixture model that have none
-  // Multi-head latent attention (DeepSeek): ranks of its compressed projections; 0: ordinary attention.
+  // Describe multi-head latent attention (DeepSeek): ranks of its compressed projections; 0: ordinary attention.
   int q_rank = 0, kv_rank = 0, rope_dim = 0;
   double params_said = 0;  // as printed by whoever published it; 0: computed
 
@@ -38,7 +38,8 @@ struct Model {
   [[nodiscard]] bool mixture() const { return experts > 1; }
 };
 
-// Parameters of one layer, by what divides them: tensor parallelism divides all, expert parallelism only `experts`.
+// Holds the parameters of one layer by the parallelism that divides them: tensor parallelism divides all, expert
+// parallelism only `experts`.
 struct LayerParams {
   double attention = 0, mlp = 0, norms = 0, router = 0;
   double experts = 0;     // all experts of the layer together
@@ -46,7 +47,7 @@ struct LayerParams {
   [[nodiscard]] double dense() const { return attention + mlp + norms + router; }
   [[nodiscard]] double all() const { return dense() + experts; }
 };
-// REQUIRES: known_shape(). `mixture`: of a layer that has experts.
+// Counts the parameters of one layer; `mixture`: one that has experts. REQUIRES: known_shape().
 [[nodiscard]] LayerParams layer_params(const Model& model, bool mixture);
 
 struct ParamCount {
@@ -57,21 +58,21 @@ struct ParamCount {
   double experts = 0;    // of `layers`, what lies in experts
   double active = 0;     // what a token passes through, the input matrix not counted
 };
-// A published total scales the computed parts, so that they add up to it.
+// Counts the parameters. A published total scales the computed parts, so that they add up to it.
 [[nodiscard]] ParamCount count_params(const Model& model);
 
-// The families that are compiled in: "llama-3-8b", in order of their names.
+// Returns the families that are compiled in, such as "llama-3-8b", in order of their names.
 [[nodiscard]] std::span<const Model> families();
-// By name, letters of either case, '-', '_', '.' and blanks alike, maker and "-instruct" left off.
+// Finds a family by name; case, '-', '_', '.' and blanks do not matter, and the maker and "-instruct" may be left off.
 [[nodiscard]] const Model* family(std::string_view name);
 
-// A shape of so many parameters as people usually build them (the one of Llama), for --params 7B.
+// Returns the usual shape (Llama's) for this number of parameters, for --params 7B.
 [[nodiscard]] Model usual_shape(double params);
 
-// config.json of a dense or mixture decoder of transformers. Names the key that is missing or makes no sense.
+// Reads config.json of a dense or mixture decoder of transformers. Errors name the missing or invalid key.
 [[nodiscard]] Result<Model> read_config(std::string_view json);
 
-// Reasons why the shape is impossible, one line each.
+// Returns the reasons why the shape is impossible, one line each.
 [[nodiscard]] std::vector<std::string> faults_of(const Model& model);
 
 }  // namespace gridctl::plan

@@ -13,20 +13,21 @@
 
 namespace gridctl::plan {
 
-// By the names that jobs give them: step_time_s, tokens_per_s, peak_mem_gb (1e9 bytes, of a GPU). step_s is not a
-// step's time: what a rank waits for others is not in it.
+// Holds figures under the names that jobs give them: step_time_s, tokens_per_s, peak_mem_gb (1e9 bytes, of a GPU).
+// step_s is not a step's time, because it leaves out a rank's wait for others.
 struct Measured {
   std::optional<double> step_s, tokens_per_s, peak_bytes;
   [[nodiscard]] bool any() const { return step_s || tokens_per_s || peak_bytes; }
 };
 [[nodiscard]] Measured measured_of(const Metrics& told);
 
-// A finished run: its line for `gridctl plan estimate`, and what it told.
+// Holds a finished run: its line for `gridctl plan estimate`, and its reported figures.
 struct FinishedRun {
   std::string row;
   Measured measured;
 };
-// Figures fitted to the runs on this class of GPU, with this precision and framework; the shipped ones are the prior.
+// Holds figures fitted to the runs on this class of GPU, with this precision and framework; the shipped ones are the
+// prior.
 struct Learned {
   std::optional<Terms> coefficients;
   std::optional<MemoryConstants> constants;

@@ -107,8 +107,8 @@ std::optional<double> optimizer_bytes(std::string_view name) {
 StateBytes usual_bytes(const Training& training) {
   StateBytes out = training.bytes;
   const bool single = training.precision == Precision::fp32;
-  // Half-precision weights need a copy in fp32 for the optimizer; FSDP2 keeps the fp32 weights themselves, sharded,
-  // and casts them for each use; torchtune and litgpt train in bf16 throughout.
+  // Half-precision weights need a copy in fp32 for the optimizer; FSDP2 keeps the fp32 weights themselves, sharded, and
+  // casts them for each use; torchtune and litgpt train in bf16 throughout.
   const bool keeps_fp32 = training.framework == Framework::fsdp2 || training.framework == Framework::ddp;
   const bool half_throughout = training.framework == Framework::torchtune || training.framework == Framework::litgpt;
   const bool wide_grads = training.framework == Framework::megatron && training.precision != Precision::fp8 &&

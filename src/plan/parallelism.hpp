@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a training is laid over GPUs, and the words for it. Pure.
+// Describes how a training is divided over GPUs, and names the parts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ enum class Precision : std::uint8_t { fp32, fp16, bf16, fp8, fp4 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp, transformers };
 enum class Method : std::uint8_t { full, lora, qlora };
-// Parts that lie in the host's memory. `all`: states, not activations; those only torchtune's recipes move, and no search
-// proposes it.
+// Names the parts that lie in the host's memory. `all`: states, not activations, which only torchtune's recipes move,
+// and no search proposes it.
 enum class Offload : std::uint8_t { none, optimizer, all, activations };
 
 [[nodiscard]] std::string_view text_of(Precision value);
@@ -33,10 +33,10 @@ enum class Offload : std::uint8_t { none, optimizer, all, activations };
 [[nodiscard]] std::optional<Framework> framework_of(std::string_view text);
 [[nodiscard]] std::optional<Method> method_of(std::string_view text);
 [[nodiscard]] std::optional<Offload> offload_of(std::string_view text);
-// "zero3", "ZeRO-3", "fsdp", "none": the stage.
+// Parses the stage: "zero3", "ZeRO-3", "fsdp", "none".
 [[nodiscard]] std::optional<int> sharding_of(std::string_view text);
 
-// Degrees multiply to the number of GPUs; ep divides dp.
+// Holds the degrees, whose product is the number of GPUs; ep divides dp.
 struct Parallelism {
   int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   int zero = 0;  // ZeRO stage: 1 optimizer, 2 and gradients, 3 and parameters sharded over dp*cp
@@ -49,17 +49,17 @@ struct Parallelism {
   [[nodiscard]] int gpus() const { return dp * tp * pp * cp; }
   bool operator==(const Parallelism&) const = default;
 };
-// "dp=4 tp=8 pp=2 zero=1 mb=2 recompute=selective"; degrees of one left off.
+// Returns "dp=4 tp=8 pp=2 zero=1 mb=2 recompute=selective", without degrees of one.
 [[nodiscard]] std::string text_of(const Parallelism& parallelism);
 
-// Bytes kept for each parameter. Negative: the usual ones.
+// Holds the bytes kept for each parameter. Negative: the usual ones.
 struct StateBytes {
   double weight = -1, grad = -1, optimizer = -1;
   double extra = 0;  // kept whole on every replica
   bool operator==(const StateBytes&) const = default;
 };
 
-// A training, however it is divided.
+// Describes a training, regardless of its division.
 struct Training {
   Model model;
   std::int64_t sequence = 2048;
@@ -75,33 +75,35 @@ struct Training {
   StateBytes bytes;
 };
 
-// Known optimizers and the bytes of their state for each parameter, without the master copy of the weights.
+// Returns the bytes of a known optimizer's state for each parameter, without the master copy of the weights.
 [[nodiscard]] std::optional<double> optimizer_bytes(std::string_view name);
-// With all that was not said filled in.
+// Returns the bytes with all omitted values filled in.
 [[nodiscard]] StateBytes usual_bytes(const Training& training);
 
-// The framework that is assumed for a method when none is named: adapters are PEFT's, beside transformers.
+// Returns the framework that is assumed for a method if none is named: PEFT for adapters, otherwise transformers.
 [[nodiscard]] Framework usual_framework(Method method, int gpus, Framework of_full);
-// Whether the framework divides models: tensor, pipeline, context and expert parallelism.
+// Returns whether the framework divides models: tensor, pipeline, context and expert parallelism.
 [[nodiscard]] bool divides_models(Framework framework);
-// ZeRO stages that the framework has.
+// Returns the ZeRO stages that the framework has.
 [[nodiscard]] std::vector<int> sharding_stages(Framework framework);
-// Whether the framework recomputes a part of each layer. transformers recompute whole layers only.
+// Returns whether the framework recomputes a part of each layer. transformers can only recompute complete layers.
 [[nodiscard]] bool recomputes_parts(Framework framework);
-// Whether it can shard gradients and parameters inside a pipeline: FSDP2 keeps them gathered through a step there.
+// Returns whether it can shard gradients and parameters inside a pipeline: FSDP2 keeps them gathered through a step
+// there.
 [[nodiscard]] bool shards_in_pipelines(Framework framework);
 
-// Micro-batches of a step on one replica. REQUIRES: a valid parallelism.
+// Returns the micro-batches of a step on one replica. REQUIRES: a valid parallelism.
 [[nodiscard]] std::int64_t micro_batches(const Training& training, const Parallelism& parallelism);
-// Layers of the stage that has most, and whether the embeddings count as layers (L+2 divisible by pp where L is not).
+// Holds the layers of the largest stage, and whether the embeddings count as layers (L+2 divisible by pp where L is
+// not).
 struct Stages {
   double most = 0, first = 0, last = 0;
 };
 [[nodiscard]] Stages stages_of(int layers, int pp);
 
-// Reasons why the training cannot run so, one line each; empty when it can.
+// Returns the reasons why the training cannot run that way, one line each; empty if it can.
 [[nodiscard]] std::vector<std::string> faults_of(const Training& training, const Parallelism& parallelism);
-// The first of them without the text: for search, which asks 100,000 times.
+// Checks for the first of these reasons without the text, for search, which asks 100,000 times.
 [[nodiscard]] bool possible(const Training& training, const Parallelism& parallelism);
 
 }  // namespace gridctl::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a line of an estimate: the columns of a table of runs, each optional.
+// Reads a line of an estimate: the columns of a table of runs, each optional.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ constexpr std::int64_t k_degree_max = 1'000'000, k_layers_max = 100'000, k_width
 constexpr std::int64_t k_tokens_max = 1'000'000'000'000;
 constexpr double k_params_max = 1e18;
 
-// Columns that are read, and those of published tables that say nothing new.
+// Returns the columns that are read, and those of published tables that add nothing.
 const std::vector<std::string>& known_columns() {
   static const std::vector<std::string> names{"arch",
                                               "ffn",
@@ -162,7 +162,7 @@ void read_training(const JsonFields& fields, Row& row) {
   t.bytes.weight = fields.real("weight_bytes", 0, 16).value_or(-1);
   t.bytes.grad = fields.real("grad_bytes", 0, 16).value_or(-1);
   t.bytes.optimizer = fields.real("optimizer_bytes", 0, 32).value_or(-1);
-  // Eager layers under autocast keep fp32 weights; else weights and states are in the precision of the matrices.
+  // Eager layers under autocast keep fp32 weights; otherwise weights and states have the precision of the matrices.
   if (const auto cast = fields.maybe_flag("autocast"); cast && t.precision != Precision::fp32) {
     if (t.bytes.weight < 0) t.bytes.weight = *cast ? 4 : 2;
     if (t.bytes.grad < 0) t.bytes.grad = *cast ? 4 : 2;
@@ -196,14 +196,14 @@ void read_parallelism(const JsonFields& fields, Row& row) {
   const auto batch = fields.whole("global_batch", 1, k_tokens_max);
   row.batch_said = batch.has_value();
   t.batch = batch.value_or(static_cast<std::int64_t>(l.dp) * l.micro_batch * std::max(1, l.pp > 1 ? 8 * l.pp : 1));
-  // Today's Megatron interleaves where the bubble would be large, unless the row says otherwise.
+  // Today's Megatron interleaves if the bubble would be large, unless the row says otherwise.
   const bool wide_bubble = l.pp > 1 && t.batch / (static_cast<std::int64_t>(l.dp) * l.micro_batch) < 4LL * l.pp;
   const int each = t.model.layers / l.pp;
   row.stages_said = fields.has("vpp");
   l.virtual_stages =
       degree(fields, "vpp",
              t.framework == Framework::megatron && t.model.gated_mlp && wide_bubble ? std::clamp(each, 1, 4) : 1);
-  // torch's pipeline schedules are given the local batch, and divide it themselves.
+  // torch's pipeline schedules get the local batch, and divide it themselves.
   if (t.framework == Framework::fsdp2 && l.pp > 1 && t.batch == static_cast<std::int64_t>(l.dp) * l.micro_batch)
     l.micro_batch = 1;
 }
@@ -258,7 +258,7 @@ void check_row(const Row& row, const JsonFields& fields) {
        " that " + m.name + " knows");
 }
 
-// Chooses the recomputation of the framework's own recipes, else the least that fits.
+// Chooses the recomputation of the framework's own recipes, otherwise the least that fits.
 void choose_recompute(Row& row) {
   if (row.training.framework == Framework::torchtune) {
     row.parallelism.recompute = Recompute::full;  // enable_activation_checkpointing is true in its configurations
@@ -271,12 +271,12 @@ void choose_recompute(Row& row) {
   }
 }
 
-// Empty cells of a table are absent ones.
+// Removes the empty cells of a table, which count as absent.
 Json cleaned(const Json& object) {
   Json out = Json::object();
   for (const auto& [name, value] : object.items()) {
     if (!value.is_string()) {
-      // 405e9 and 8.0 are whole where whole numbers are expected.
+      // Accepts 405e9 and 8.0 as whole numbers.
       if (value.is_number_float() && name != "params" && std::floor(value.get<double>()) == value.get<double>() &&
           std::abs(value.get<double>()) < 9e15)
         out[name] = static_cast<std::int64_t>(value.get<double>());

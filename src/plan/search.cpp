@@ -13,9 +13,9 @@ namespace gridctl::plan {
 
 namespace {
 constexpr double k_host_usable = 0.9;  // of a node's memory, beside the system and data loaders
-// Estimates cannot tell plans apart that are closer than this.
+// Estimates cannot distinguish plans that are closer than this.
 constexpr double k_resolved = 1.03;
-// A context parallel rank keeps so many tokens: with fewer, passing keys and values on is not hidden.
+// A context parallel rank keeps at least this many tokens: with fewer, the transfer of keys and values is not hidden.
 constexpr std::int64_t k_tokens_of_rank = 2048;
 
 std::vector<int> divisors(int number, int most) {
@@ -34,7 +34,7 @@ std::vector<int> powers_of_two(std::int64_t most) {
   return out;
 }
 
-// The choices beside the degrees; the same for every division of the GPUs.
+// Holds the choices beside the degrees, which are the same for every division of the GPUs.
 struct Choices {
   std::vector<int> zero, virtual_stages;
   std::vector<Recompute> recompute;
@@ -70,7 +70,7 @@ class Search {
   }
 
  private:
-  // Halves of what there is, or every number when a degree was given that no power of two has.
+  // Returns halves of the available number, or every number if a given degree is no power of two.
   std::vector<int> counts_below(int most) const {
     std::vector<int> out;
     if (!question_.fewer_nodes) return out;
@@ -127,7 +127,7 @@ class Search {
         }
   }
 
-  // Recomputing and offloading cost time: what fits with less of both is not tried with more.
+  // Recomputing and offloading cost time: a plan that fits with less of both is not tried with more.
   void save_memory(Parallelism parallelism) {
     std::optional<Recompute> enough;
     for (const Offload offload : choices_.offload)
@@ -141,8 +141,8 @@ class Search {
       }
   }
 
-  // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded,
-  // recomputing attention scores that flash attention never keeps.
+  // Rejects choices that only repeat another: sharding over one, interleaving of one stage, offloading without
+  // sharding, recomputing attention scores that flash attention never keeps.
   bool makes_sense(const Parallelism& parallelism) {
     if (parallelism.virtual_stages > 1 && parallelism.pp == 1 && !question_.wanted.virtual_stages) return false;
     if (parallelism.zero > 0 && parallelism.dp * parallelism.cp == 1 && parallelism.offload != Offload::all && !question_.wanted.zero)
@@ -157,7 +157,7 @@ class Search {
     return false;
   }
 
-  // Whether it can run and fits.
+  // Returns whether the plan can run and fits.
   bool consider(const Parallelism& parallelism) {
     if (!possible(question_.training, parallelism)) {
       note(*reason_against(question_.training, parallelism), parallelism);
@@ -202,7 +202,7 @@ class Search {
     if (best.size() > k_best) best.pop_back();
   }
 
-  // Kept sorted by time; cost falls along it.
+  // Keeps the plans sorted by time; cost falls along the list.
   void add_to_frontier(const Plan& plan) {
     std::vector<Plan>& front = answer_.frontier;
     const auto later = std::upper_bound(front.begin(), front.end(), plan.expected_hours(),
@@ -220,7 +220,7 @@ class Search {
     }
     return plan.expected_hours();
   }
-  // The effort of setting a layout up and debugging it.
+  // Rates the effort of setting up and debugging a layout.
   static int effort(const Parallelism& l) {
     return l.pp * 8 + l.tp * 4 + l.cp * 4 + l.zero + 16 * static_cast<int>(l.offload) + l.virtual_stages;
   }
@@ -233,7 +233,8 @@ class Search {
     std::erase_if(plans, [&](const Plan& one) { return beats(plan, one); });
     plans.push_back(plan);
   }
-  // The simplest of the plans that are as good as the best, as far as estimates can tell. REQUIRES: !plans.empty().
+  // Returns the simplest of the plans that are as good as the best, within the accuracy of estimates. REQUIRES:
+  // !plans.empty().
   const Plan& simplest(const std::vector<Plan>& plans) const {
     const auto by_value = [this](const Plan& one) { return value(one); };
     const double limit = value(*std::ranges::min_element(plans, {}, by_value)) * k_resolved;
@@ -242,7 +243,7 @@ class Search {
     });
   }
 
-  // The first is the choice; the others stand by what they take.
+  // The first is the choice; the others are sorted by their costs.
   void finish() {
     for (const auto& [gpus, plans] : simple_by_gpus_) answer_.by_gpus.emplace(gpus, simplest(plans));
     if (simple_.empty()) return;
@@ -273,7 +274,7 @@ std::optional<RankBy> rank_of(std::string_view text) {
 Answer search(const Question& question) { return Search(question).run(); }
 
 namespace {
-// The share of the time that failures and checkpoints leave to so many nodes.
+// Returns the share of the time that failures and checkpoints leave to this number of nodes.
 double efficiency_of(const Question& question, const TimingFacts& facts, double nodes) {
   if (question.risk.failures_per_node_hour <= 0) return 1;
   // A checkpoint has the weights and the optimizer's states of the model, written by all nodes at once.

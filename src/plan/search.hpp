@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parallelisms of a training fit some machines, and which is quickest or cheapest. Pure.
+// Finds the parallelisms of a training that fit some machines, and the fastest or cheapest of them. Pure.
 #pragma once
 
 #include <array>
@@ -17,22 +17,22 @@
 
 namespace gridctl::plan {
 
-// The share of a GPU's memory that stays free: allocators fragment, and estimates err (theory 1.7).
+// Defines the share of a GPU's memory that stays free, because allocators fragment, and estimates err (theory 1.7).
 inline constexpr double k_memory_margin = 0.08;
 
 enum class RankBy : std::uint8_t { time, cost, expected };
 [[nodiscard]] std::optional<RankBy> rank_of(std::string_view text);
 
-// Degrees that the user wants; what is absent is searched for.
+// Holds degrees that the user wants; absent ones are searched for.
 struct Wanted {
   std::optional<int> dp, tp, pp, cp, ep, zero, virtual_stages, micro_batch;
   std::optional<Recompute> recompute;
   std::optional<Offload> offload;
 };
-// "dp=4,tp=8,recompute=full"
+// Parses "dp=4,tp=8,recompute=full".
 [[nodiscard]] Result<Wanted> read_wanted(std::string_view text);
 
-// How often nodes fail, and what a checkpoint costs.
+// Holds the failure rate of nodes, and the cost of a checkpoint.
 struct Risk {
   double failures_per_node_hour = 0;
   double checkpoint_rate = 2e9;  // bytes a second that a node writes
@@ -52,7 +52,7 @@ struct Question {
   std::optional<Terms> coefficients;  // refitted from runs of the user's own
   std::optional<MemoryConstants> constants;  // the same
   std::optional<double> budget_usd, deadline_s;
-  // Why a layout cannot be run by what the plan is for; an empty answer: it can.
+  // Returns the reason why the plan's target cannot run a layout; empty: it can.
   std::function<std::string(const Training&, const Parallelism&)> refuses;
 };
 
@@ -89,7 +89,7 @@ enum class Reason : std::uint8_t {
 
 struct Rejections {
   std::array<std::size_t, static_cast<std::size_t>(Reason::count)> count{};
-  // The layout that needs least of those that need too much memory, and the first of each other kind.
+  // Holds the smallest of the layouts that need too much memory, and the first of each other kind.
   std::optional<Plan> smallest;
   std::array<std::optional<Parallelism>, static_cast<std::size_t>(Reason::count)> example{};
 };
@@ -105,17 +105,17 @@ struct Answer {
 inline constexpr std::size_t k_best = 20;
 [[nodiscard]] Answer search(const Question& question);
 
-// Contradictions between the parts that were given and the model, the batch or the GPUs, one line each.
+// Returns contradictions between the given parts and the model, the batch or the GPUs, one line each.
 [[nodiscard]] std::vector<std::string> faults_of_wanted(const Question& question);
 
-// One parallelism, whether it fits or not. REQUIRES: possible(training, parallelism).
+// Plans one parallelism, whether it fits or not. REQUIRES: possible(training, parallelism).
 [[nodiscard]] Plan plan_of(const Question& question, const TimingFacts& facts, const Parallelism& parallelism);
 [[nodiscard]] std::optional<Reason> reason_against(const Training& training, const Parallelism& parallelism);
 
-// Why this parallelism, as the mission's rule has it: fits one GPU, data parallel; else sharding, tensor parallelism within
-// a node, pipelines across. One sentence a line.
+// Explains the choice of this parallelism by the mission's rule: data parallel if it fits one GPU; otherwise sharding,
+// tensor parallelism within a node, pipelines across nodes. One sentence a line.
 [[nodiscard]] std::vector<std::string> explain_choice(const Question& question, const Plan& plan);
-// Each rejected kind of parallelism with its count, its example and the numbers.
+// Explains each rejected kind of parallelism with its count, its example and the numbers.
 [[nodiscard]] std::vector<std::string> explain_rejections(const Question& question, const Answer& answer);
 
 }  // namespace gridctl::plan

@@ -31,12 +31,12 @@ ServePlan plan_serve(const ServeQuestion& question) {
   out.sequences = std::floor(out.cache / (out.cache_per_token * question.context));
   out.fits = out.sequences >= 1;
   const double rate = question.cluster.device.memory_rate * k_read_share;
-  // A token reads the head and the layers that it passes through, of the embedding one row.
+  // A token reads the head and the layers that it passes through, but only one row of the embedding.
   const double head = static_cast<double>(m.vocab) * m.hidden;
   const double active = ((count.active - head) * question.weight_bytes + head * std::max(question.weight_bytes, 2.0)) / t;
   const double cache_one = out.cache_per_token * question.context;
   out.tokens_per_s_one = rate / (active + cache_one);
-  // A full batch reads every expert, and every conversation's cache; it can be bound by arithmetic, too.
+  // A full batch reads every expert, and every conversation's cache; arithmetic can also limit it.
   const double together = std::max(out.sequences, 1.0);
   const double reading =
       together * rate / ((m.mixture() && together > 8 ? out.weights : active) + together * cache_one);
@@ -48,7 +48,7 @@ ServePlan plan_serve(const ServeQuestion& question) {
 }
 
 namespace {
-// The degree that fits and has the most of `worth`.
+// Returns the degree that fits and has the most of `worth`.
 template <class Worth>
 int fitting_tp(ServeQuestion question, Worth worth) {
   int best = 0;

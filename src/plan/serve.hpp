@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that serving a model takes: weights, KV cache, how many conversations at once, and bounds on tokens a second.
-// Pure.
+// Computes the resources for serving a model: weights, KV cache, the number of simultaneous conversations, and bounds
+// on tokens a second. Pure.
 #pragma once
 
 #include "plan/device.hpp"
@@ -14,7 +14,8 @@ struct ServeQuestion {
   Model model;
   Cluster cluster;
   int tp = 1;
-  // Bytes of a layer's parameter: 2 bf16, 1 fp8, about 0.55 of 4 bits. Embeddings and head stay bf16.
+  // Holds the bytes of a layer's parameter: 2 for bf16, 1 for fp8, about 0.55 for 4 bits. Embeddings and head stay
+  // bf16.
   double weight_bytes = 2;
   double cache_bytes = 2;   // of each cached value
   double context = 8192;    // tokens of a conversation
@@ -31,10 +32,10 @@ struct ServePlan {
   bool fits = false;
 };
 [[nodiscard]] ServePlan plan_serve(const ServeQuestion& question);
-// Bytes of the whole model.
+// Returns the bytes of the complete model.
 [[nodiscard]] double weights_of(const ServeQuestion& question);
-// Tensor parallelism that divides the heads and fits, up to the fast domain: the degree with most tokens a second and GPU,
-// and the least. 0: none fits.
+// Returns the tensor parallelism that divides the heads and fits, up to the fast domain: the degree with most tokens a
+// second and GPU, and the least. 0: none fits.
 [[nodiscard]] int best_tp(const ServeQuestion& question);
 [[nodiscard]] int least_tp(const ServeQuestion& question);
 

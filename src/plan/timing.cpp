@@ -12,10 +12,11 @@ namespace {
 constexpr double k_launch = 100e-6;                     // seconds
 constexpr double k_hop_near = 2e-6, k_hop_far = 15e-6;  // seconds a message needs to the next rank
 constexpr double k_ring = 0.75;                         // share of a link that collectives get (theory C8)
-// Parts of a step's computing behind which data-parallel traffic can hide: the backward pass of the last micro-batch
-// for gradients, all of it for parameters that are gathered anew each time.
+// Hold the parts of a step's computing behind which data-parallel traffic can hide: the backward pass of the last
+// micro-batch for gradients, all of it for parameters that are gathered again each time.
 constexpr double k_hide_gradients = 0.4, k_hide_gathers = 0.85;
-// DeepSpeed's ZeRO-3 gathers a module at a time: messages that do not fill the links, and little to hide behind.
+// DeepSpeed's ZeRO-3 gathers one module at a time: messages that do not fill the links, and little computing to hide
+// them.
 constexpr double k_small_messages = 0.22, k_hide_modules = 0.1;
 constexpr double k_context_seen = 0.3;
 constexpr double k_odd_vocabulary = 5.8;   // times slower: the output matrix has no aligned kernel (three runs of GPT-2)
@@ -28,12 +29,12 @@ double at(const Terms& terms, Term term) { return terms[static_cast<std::size_t>
 double tokens_of(const Training& training, const Parallelism& parallelism) {
   return static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch;
 }
-// Forward once, backward twice; forward again where everything is recomputed.
+// Counts forward once, backward twice, and forward again if everything is recomputed.
 double passes_of(const Training& training, const Parallelism& parallelism) {
   const double backward = training.method == Method::full ? 2 : 1;  // no gradients of frozen weights
   return 1 + backward + (parallelism.recompute == Recompute::full ? 1 : 0);
 }
-// The cost of a token's matrices, in parameters.
+// Returns the cost of a token's matrices, in parameters.
 double matrix_params_of_layer(const Training& training, const MemoryFacts& facts) {
   const Model& m = training.model;
   if (!m.known_shape()) return facts.count.active;
@@ -76,7 +77,7 @@ Flops flops_of(const Training& training, const ParamCount& count, Recompute reco
   const double attention =
       m.known_shape() ? 12.0 * m.layers * width_of_heads(m) * static_cast<double>(training.sequence) : 0;
   Flops out;
-  // Frozen weights have no gradients: forward, and backward to their inputs.
+  // Frozen weights have no gradients: only forward, and backward to their inputs.
   const double each = training.method == Method::full ? 6 : 4;
   out.model = tokens * (each * count.active + attention);
   out.executed = out.model;
@@ -101,7 +102,7 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Par
   const double half = training.precision == Precision::fp32 ? 4 : 2;
   const double sbh = tokens_of(training, parallelism) * std::max(training.model.hidden, 1);
   const double t = parallelism.tp;
-  // Four all-reduces (two forward, two backward), half as many again when the forward pass is repeated.
+  // Counts four all-reduces (two forward, two backward), and half as many again if the forward pass is repeated.
   const double times = parallelism.recompute == Recompute::full ? 1.5 : 1;
   out.tensor = 4 * 2 * (t - 1) / t * sbh * half * times;
   if (parallelism.cp > 1) {  // keys and values go round the ring, forward and backward
@@ -124,8 +125,8 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Par
     out.data = ring * half * steps * (2 * share + trained);
     out.data_message = training.model.layers > 0 ? half * share / training.model.layers : half * share;
   } else {
-    // Gradients in the width they are kept in, and back the parameters in half; both in a ring.
-    // Whoever keeps only his share of the gradients passes the others on after each micro-batch.
+    // Counts the gradients in the width in which they are kept, and the parameters back in half precision; both in a
+    // ring. A rank that keeps only its share of the gradients passes the others on after each micro-batch.
     const double grads = facts.memory.bytes.grad > 0 ? std::min(facts.memory.bytes.grad, 4.0) : half;
     const double passed = parallelism.zero == 2 && parallelism.pp == 1 ? steps : 1;
     out.data = ring * trained * (grads * passed + (parallelism.zero == 0 ? grads : half));
@@ -135,7 +136,7 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Par
 }
 
 namespace {
-// Bytes that a layer moves for each token and hidden unit, all passes together.
+// Returns the bytes that a layer moves for each token and hidden unit, in all passes together.
 double moved_of_layer(const Training& training, const TimingFacts& facts, const Parallelism& parallelism, bool unfused) {
   const double again = parallelism.recompute == Recompute::full ? 1 : 0, t = parallelism.tp;
   // Each token is gathered for each of its experts and scattered back: two reads and two writes, each way.
@@ -144,13 +145,13 @@ double moved_of_layer(const Training& training, const TimingFacts& facts, const 
     const double backward = training.method == Method::full ? 2 : k_frozen_backward;
     return (1 + backward + again) * (eager_moved(training, facts.memory.bytes) / t + permuted);
   }
-  // Norms and residuals, a third of it, are divided by sequence parallelism alone (Korthikanti, table 4).
+  // Only sequence parallelism divides norms and residuals, a third of the bytes (Korthikanti, table 4).
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
   const double dense = 20 * wide * (1.0 / 3 / (parallelism.sequence_parallel ? t : 1) + 2.0 / 3 / t);
   return passes_of(training, parallelism) * (dense + permuted);
 }
 
-// Seconds at full rates of what one micro-batch costs in the most loaded stage.
+// Adds the seconds of one micro-batch in the most loaded stage, at full rates.
 void add_computing(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Parallelism& parallelism,
                    double slots, Terms& out) {
   const Model& m = training.model;
@@ -168,7 +169,7 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
   const double loss_moved = unfused ? k_loss_moved * static_cast<double>(m.vocab) : 0;
   at(out, Term::gemm) = count * passes * 2 * matrix_params_of_layer(training, facts.memory) * tokens / t / peak;
   const double attention_passes = 3 + (parallelism.recompute == Recompute::none ? 0 : 1);
-  // Only the causal half is computed by flash attention.
+  // Flash attention computes only the causal half.
   if (training.flash_attention)
     at(out, Term::attention) = count * attention_passes * 2 * sequence * width * tokens / t / peak_attention;
   else {
@@ -185,7 +186,7 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
   at(out, Term::logits) = slots * (frozen ? 4 : 6) * head * tokens / t / peak_attention;
 }
 
-// A ring of d ranks hands each message on d times. ZeRO-3 gathers layer by layer.
+// A ring of d ranks passes each message on d times. ZeRO-3 gathers layer by layer.
 double latency_of(const Training& training, const Parallelism& parallelism, bool inside) {
   const double d = static_cast<double>(parallelism.dp) * parallelism.cp;
   if (d <= 1) return 0;
@@ -203,8 +204,8 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
   add_computing(training, facts, cluster, parallelism, slots, out);
   const Traffic traffic = traffic_of(training, facts, parallelism);
   const double layers = std::max(training.model.layers, 1);
-  // A tensor parallel group lies in one domain of fast links if it fits, a context parallel one around it. What goes
-  // round a context ring is needed one attention later, so that most of it is hidden.
+  // A tensor parallel group lies in one domain of fast links if it fits, a context parallel one around it. Data in a
+  // context ring is needed one attention later, so that most of the transfer is hidden.
   const double near = cluster.node_link * k_ring, far = cluster.inter_link * k_ring;
   const double context_link = parallelism.tp * parallelism.cp > cluster.fast_domain ? far : near;
   at(out, Term::tensor) = slots * layers / parallelism.pp *
@@ -228,7 +229,7 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
         slots * parallelism.virtual_stages * traffic.pipeline / (parallelism.gpus() <= cluster.fast_domain ? near : far);
   const double data = traffic.data / data_link + latency_of(training, parallelism, inside);
   const double computing = dot(out, facts.coefficients);
-  // Smoothly the larger of the two: neither hides perfectly behind the other near the point where they are equal.
+  // Takes smoothly the larger of the two: neither hides perfectly behind the other near the point where they are equal.
   const double room =
       computing * (by_module          ? k_hide_modules
                    : parallelism.zero == 3 ? k_hide_gathers
@@ -243,7 +244,8 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
   const double rate = on_host ? cluster.host_link : cluster.device.memory_rate;
   at(out, Term::optimizer) = own * 2 * (facts.memory.bytes.optimizer + facts.memory.bytes.grad) / rate;
   if (parallelism.offload == Offload::all) {
-    // Each micro-batch fetches this GPU's share of the parameters twice, and sends gradients back; computing hides some.
+    // Each micro-batch fetches this GPU's share of the parameters twice, and sends gradients back; computing hides some
+    // of that.
     const double half = training.precision == Precision::fp32 ? 4 : 2;
     const double share = facts.memory.count.total / (parallelism.tp * parallelism.pp) / shard;
     const double streamed = steps * half * share * (training.method == Method::full ? 3 : 2) / cluster.host_link;

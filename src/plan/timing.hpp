@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a step takes. Pure.
+// Computes the time of a step. Pure.
 //
-// An additive model: each term is the time its work would take at the hardware's full rate, the coefficients say how
-// far from that rate it runs and are never negative. They are shipped for classes of GPUs, and refitted from runs of
-// the user's own (calibrate.hpp). Linear in the coefficients, so that a fit has one optimum.
+// The model is additive: each term is the time of its work at the hardware's full rate; the coefficients, which are
+// never
+// negative, describe how far from that rate it runs. They are shipped for classes of GPUs, and refitted from runs of
+// the user (calibrate.hpp). The model is linear in the coefficients, so that a fit has one optimum.
 #pragma once
 
 #include <array>
@@ -34,7 +35,7 @@ inline constexpr std::size_t k_terms = static_cast<std::size_t>(Term::count);
 using Terms = std::array<double, k_terms>;  // seconds at the full rate; or coefficients
 [[nodiscard]] std::string_view text_of(Term term);
 
-// Coefficients for a class of GPU and a precision, as shipped.
+// Returns the shipped coefficients for a class of GPU and a precision.
 [[nodiscard]] const Terms& shipped_coefficients(GpuClass gpu_class, const Training& training);
 
 struct Flops {
@@ -43,7 +44,7 @@ struct Flops {
 };
 [[nodiscard]] Flops flops_of(const Training& training, const ParamCount& count, Recompute recompute);
 
-// Everything about a training that its parallelisms share.
+// Holds everything about a training that its parallelisms share.
 struct TimingFacts {
   MemoryFacts memory;
   Flops plain, selective, full;
@@ -51,11 +52,12 @@ struct TimingFacts {
 };
 [[nodiscard]] TimingFacts timing_facts(const Training& training, const Cluster& cluster);
 
-// Seconds at full rates. Of the data-parallel traffic only what computing cannot hide, by the coefficients of `facts`.
+// Returns seconds at full rates. Data-parallel traffic counts only as far as computing cannot hide it, by the
+// coefficients of `facts`.
 [[nodiscard]] Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster& cluster,
                              const Parallelism& parallelism);
 
-// The traffic of one GPU, in bytes: what a report shows beside the times.
+// Holds the traffic of one GPU, in bytes, which a report shows beside the times.
 struct Traffic {
   double tensor = 0;        // per layer and micro-batch
   double context = 0;       // the same, of context parallelism

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a parallelism that the user gives.
+// Handles the parts of a parallelism that the user gives.
 #include <algorithm>
 #include <cstdlib>
 
@@ -43,7 +43,7 @@ Result<Wanted> read_wanted(std::string_view text) {
 }
 
 namespace {
-// The parallelism of what was given alone: what was not given is 1, and divides everything.
+// Returns the parallelism of the given parts alone: the others are 1, which divides everything.
 Parallelism given(const Wanted& wanted) {
   Parallelism out;
   out.dp = wanted.dp.value_or(1);
@@ -56,7 +56,7 @@ Parallelism given(const Wanted& wanted) {
     out.zero = wanted.zero.value_or(0);
     out.virtual_stages = wanted.virtual_stages.value_or(1);
   }
-  // Experts lie on the replicas, of which there are as many as needed when nobody says how many.
+  // Experts lie on the replicas. Without a given number, there are as many replicas as the experts need.
   if (!wanted.dp) out.dp = 1;
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD through amd-smi (ROCm 6 and later), completed by rocm-smi, which is all that older hosts have.
+// Reads AMD GPUs through amd-smi (ROCm 6 and later), completed by rocm-smi, the only tool on older hosts.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ std::vector<ToolCall> ask_first() {
             "--showdriverversion", "--json"}}};
 }
 
-// "0x4162405E51BB99B0" -> "GPU-4162405e51bb99b0", the name that ROCR_VISIBLE_DEVICES takes.
+// Converts "0x4162405E51BB99B0" to "GPU-4162405e51bb99b0", the name that ROCR_VISIBLE_DEVICES accepts.
 std::string gpu_id(std::string_view text) {
   std::string digits = lower(available(text));
   if (digits.starts_with("0x")) digits.erase(0, 2);
@@ -41,7 +41,7 @@ std::string first_text(const json& object, std::initializer_list<std::string_vie
 
 bool is_hex_code(std::string_view name) { return name.starts_with("0x"); }  // a PCI id in place of a name
 
-// {"value": 196592, "unit": "MB"}, "196592 MB" or 196592.
+// Accepts {"value": 196592, "unit": "MB"}, "196592 MB" or 196592.
 std::uint64_t size_of(const json& value) {
   if (value.is_object()) {
     const auto size = memory_size(text_of(member(value, "value")), text_of(member(value, "unit")));
@@ -51,7 +51,7 @@ std::uint64_t size_of(const json& value) {
 }
 
 std::string driver_of(const json& driver) {
-  // A kernel's own driver gives all of /proc/version: "Linux version 6.14.0-24-generic (…".
+  // The kernel's own driver gives all of /proc/version: "Linux version 6.14.0-24-generic (…".
   const std::string text = first_text(driver, {"version", "driver_version"});
   std::string_view version = std::string_view(text).substr(0, text.find('('));
   for (const std::string_view prefix : {"Linux version", "Linuxversion"})
@@ -80,7 +80,7 @@ Gpu gpu_of_static(const json& entry) {
   return gpu;
 }
 
-// An array of GPUs, {"gpu_data": […]} since ROCm 7, or one GPU alone.
+// Reads an array of GPUs, {"gpu_data": […]} since ROCm 7, or one GPU alone.
 std::vector<Gpu> read_static(std::string_view text) {
   const json root = find_json(text);
   const json* list = &root;
@@ -95,7 +95,7 @@ std::vector<Gpu> read_static(std::string_view text) {
   return gpus;
 }
 
-// {"card0": {…}, "card1": {…}, "system": {"Driver version": "6.3.6"}}
+// Reads {"card0": {…}, "card1": {…}, "system": {"Driver version": "6.3.6"}}.
 std::vector<Gpu> read_rocm_smi(std::string_view text) {
   const json root = find_json(text);
   std::vector<Gpu> gpus;
@@ -123,8 +123,7 @@ std::vector<Gpu> read_rocm_smi(std::string_view text) {
   return gpus;
 }
 
-// Values that one tool left out may come from the other: the same PCI address, or the same index where one lacks the
-// address.
+// Adds values that one tool left out from the other: same PCI address, or same index if one lacks the address.
 void complete(std::vector<Gpu>& gpus, const std::vector<Gpu>& others) {
   for (Gpu& gpu : gpus)
     for (const Gpu& other : others) {
@@ -160,7 +159,7 @@ std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
   return calls;
 }
 
-// xGMI ports of a GPU are its links to peers.
+// Counts the xGMI ports of a GPU, which are its links to peers.
 void count_ports(VendorReading& reading) {
   for (const GpuLink& link : reading.links)
     for (const std::uint32_t end : {link.a, link.b}) {

@@ -23,7 +23,7 @@ std::optional<Integer> whole_of(const json& value, double max = 100'000) {
   return static_cast<Integer>(*number);
 }
 
-// {"Level 0": "500 MHz", …}: the highest, and the one in force.
+// Reads {"Level 0": "500 MHz", …}: the highest level, and the current one.
 void read_levels(const json& clock, std::optional<std::uint32_t>& now, std::optional<std::uint32_t>& most) {
   const json& levels = member(clock, "frequency_levels");
   if (!levels.is_object()) return;
@@ -55,7 +55,7 @@ Gpu* gpu_of_entry(const json& entry, std::vector<Gpu>& gpus) {
   return at ? &gpus[*at] : nullptr;
 }
 
-// "50000-100000" megabytes a second, least and most of the link.
+// Reads "50000-100000": the least and most megabytes a second of the link.
 std::optional<double> link_rate(const json& value) {
   const std::string text = text_of(value);
   const std::size_t dash = text.find('-');
@@ -163,7 +163,7 @@ std::vector<GpuLink> read_amd_topology(std::string_view text, const std::vector<
   return links;
 }
 
-// {"system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", …}}
+// Reads {"system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", …}}.
 std::vector<GpuLink> read_rocm_topology(std::string_view text, const std::vector<Gpu>& gpus) {
   constexpr std::string_view k_key = "(topology) link type between drm devices ";
   std::vector<GpuLink> links;

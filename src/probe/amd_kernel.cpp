@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of amdgpu and amdkfd in /sys.
+// Reads the values of amdgpu and amdkfd in /sys.
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,7 @@ constexpr std::uint64_t k_memory_min = 1ull << 30;  // a GPU inside a processor 
 
 using Properties = std::map<std::string, std::uint64_t>;
 
-// "key value" lines.
+// Reads lines of the form "key value".
 Properties properties_of(const HostFiles& files, const std::string& path) {
   Properties out;
   for (const std::string& line : split_lines(files.read(path).value_or(""))) {
@@ -34,7 +34,7 @@ std::uint64_t value(const Properties& properties, const char* key) {
   return found == properties.end() ? 0 : found->second;
 }
 
-// 90402 is gfx942, 90010 gfx90a: two decimal digits each of minor version and stepping, written in hex.
+// Converts 90402 to gfx942, and 90010 to gfx90a: two decimal digits each of minor version and stepping, written in hex.
 std::string gfx_name(std::uint64_t version) {
   if (version < 10'000 || version > 990'000) return {};
   const auto number = static_cast<unsigned>(version);
@@ -77,7 +77,7 @@ Gpu gpu_of_node(const HostFiles& files, const std::string& node) {
   return gpu;
 }
 
-// "1: 2100Mhz *" is the state in force.
+// Finds the current state, which a line such as "1: 2100Mhz *" marks.
 std::optional<std::uint32_t> state_in_force(const HostFiles& files, const std::string& path) {
   for (const std::string& line : split_lines(files.read(path).value_or(""))) {
     const std::size_t colon = line.find(": ");

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-// The checker must not need a GPU's time: its two inner loops use what the processor has.
+// The checker must not need a GPU's time: its two inner loops use all features of the processor.
 #if defined(__x86_64__)
 #define GRIDCTL_FAST __attribute__((optimize("O3"), target("avx2,fma")))
 #define GRIDCTL_HAS_FAST (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -53,7 +53,7 @@ std::int32_t dot_plain(const std::int16_t* a, const std::int16_t* b, std::size_t
   for (std::size_t i = 0; i < count; ++i) sum += a[i] * b[i];
   return sum;
 }
-// The chains of four lanes at once.
+// Computes the chains of four lanes at once.
 constexpr std::size_t k_together = 4 * k_bench_chains;
 void iterate_plain(float* x, const float* c, std::uint32_t steps) {
   for (std::uint32_t step = 0; step < steps; ++step)
@@ -79,7 +79,7 @@ const auto dot_product = &dot_plain;
 const auto iterate = &iterate_plain;
 #endif
 
-// B^T, kept whole: each checked row of C needs all of it.
+// Computes all of B^T, because each checked row of C needs all of it.
 std::vector<Row> columns_of_b(const GemmChallenge& challenge) {
   std::vector<Row> columns(challenge.columns, Row(challenge.inner));
   for (std::uint32_t j = 0; j < challenge.columns; ++j) make_row(columns[j], Seed{challenge.seed ^ k_b_seed}, j);
@@ -105,7 +105,7 @@ GemmPart compute_gemm_part(const GemmChallenge& challenge, const std::vector<Row
   return part;
 }
 
-// B r modulo 2^32.
+// Computes B r modulo 2^32.
 Words projected_b(const GemmChallenge& challenge, const std::vector<Row>& b) {
   Words projected(challenge.inner, 0);
   for (std::uint32_t j = 0; j < challenge.columns; ++j) {

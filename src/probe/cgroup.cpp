@@ -27,7 +27,7 @@ bool has_word(std::string_view list, std::string_view word, char separator) {
 std::vector<CgroupMount> mounts_of(const HostFiles& files) {
   std::vector<CgroupMount> mounts;
   for (const std::string& line : split_lines(files.read("/proc/self/mountinfo").value_or(""))) {
-    // "36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE OPTIONS"
+    // Parses "36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE OPTIONS".
     const std::size_t dash = line.find(" - ");
     if (dash == std::string::npos) continue;
     const std::vector<std::string> left = split(std::string_view(line).substr(0, dash), ' ');
@@ -38,7 +38,7 @@ std::vector<CgroupMount> mounts_of(const HostFiles& files) {
   return mounts;
 }
 
-// Directories of our group and those above it, innermost first; empty when the controller is not mounted.
+// Returns the directories of our group and those above it, innermost first; empty if the controller is not mounted.
 std::vector<std::string> group_directories(const HostFiles& files, const std::vector<CgroupMount>& mounts,
                                            std::string_view controller) {
   const bool unified = controller.empty();
@@ -56,7 +56,7 @@ std::vector<std::string> group_directories(const HostFiles& files, const std::ve
   for (const CgroupMount& mount : mounts) {
     if (unified ? mount.kind != "cgroup2" : mount.kind != "cgroup" || !has_word(mount.options, controller, ','))
       continue;
-    // In a container the mount's root is our group itself or one above it.
+    // In a container, the mount's root is our group itself or one above it.
     std::string below = path == "/" ? "" : path;
     if (mount.root != "/" && below.starts_with(mount.root)) below.erase(0, mount.root.size());
     if (below.find("..") != std::string::npos) below.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits that control groups (v1, v2 or both mounted) set for this process.
+// Reads the limits that control groups (v1, v2 or both mounted) set for this process.
 #pragma once
 
 #include <cstdint>

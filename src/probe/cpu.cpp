@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 13> k_features{"avx",      "avx2",     "f
                                                       "avx_vnni", "amx_bf16", "amx_tile", "asimd",   "asimdhp",
                                                       "sve",      "sve2",     "bf16"};
 
-// The list of CPUs as numbers; empty when it is no list.
+// Parses the list of CPUs into numbers; empty if it is not a list.
 std::vector<unsigned> cpus_of(std::string_view list) {
   std::vector<unsigned> cpus;
   if (count_cpu_list(list) == 0) return cpus;

@@ -54,7 +54,7 @@ std::optional<Mount> mount_of(std::string_view line) {
   return mount;
 }
 
-// The directory of /sys that describes the whole disk which this block device is or is a part of.
+// Returns the directory of /sys that describes the complete disk to which this block device belongs.
 std::string disk_directory(const HostFiles& files, const std::string& block) {
   if (files.exists(block + "/queue/rotational")) return block;
   std::error_code error;
@@ -64,7 +64,7 @@ std::string disk_directory(const HostFiles& files, const std::string& block) {
   return "/" + real.parent_path().lexically_relative(root).string();
 }
 
-// Hypervisors call any disk rotational that they were told nothing about.
+// Returns whether a hypervisor provides the disk: it calls any disk rotational unless it is told otherwise.
 bool is_of_a_hypervisor(const HostFiles& files, const std::string& disk, const std::string& name) {
   constexpr std::array k_names{"vd", "xvd", "nbd", "rbd", "ublk", "pmem"};
   constexpr std::array k_makers{"QEMU", "VMware", "Msft", "VBOX", "Virtual", "Google", "Nutanix", "XENSRC"};
@@ -103,7 +103,7 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   for (const std::string& line : split_lines(mountinfo)) {
     auto mount = mount_of(line);
     if (!mount) continue;
-    // A mount hides what was mounted at its mount point before.
+    // A mount hides the earlier mount at its mount point.
     std::erase_if(mounts, [&](const Mount& other) { return other.disk.mount == mount->disk.mount; });
     const auto same = std::ranges::find_if(mounts, [&](const Mount& other) {
       return other.device == mount->device && other.disk.file_system == mount->disk.file_system;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mounted file systems that jobs could use: what they are made of and what is free. A network file system whose server
-// is gone would hold the probe for ever, so such are measured by a program of their own under a deadline.
+// Finds mounted file systems that jobs could use, with their kinds and free space. A network file system whose server
+// is gone would block the probe forever, so separate programs under a deadline measure such file systems.
 #pragma once
 
 #include <string_view>
@@ -17,11 +17,12 @@ struct Mount {
   std::string device;  // "259:2"
 };
 
-// File systems of /proc/self/mountinfo that hold data: one per device, the shortest mount point of each. Pure.
+// Returns the file systems of /proc/self/mountinfo that hold data: one per device, the shortest mount point of each.
+// Pure.
 [[nodiscard]] std::vector<Mount> parse_mounts(std::string_view mountinfo);
-// "nvme", "ssd" or "hdd" by /sys, through partitions, device mapper and RAID.
+// Returns "nvme", "ssd" or "hdd" according to /sys, through partitions, device mapper and RAID.
 [[nodiscard]] DiskKind block_kind(const HostFiles& files, std::string_view device, std::string_view source);
-// "4096 1000 900" of `stat -f`: block size, blocks, free blocks.
+// Parses "4096 1000 900" of `stat -f`: block size, blocks, free blocks.
 void take_space(std::string_view answer, Disk& disk);
 
 void add_disks(const HostFiles& files, const Toolbox& toolbox, Inventory& inventory);

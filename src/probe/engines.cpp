@@ -16,7 +16,7 @@ bool says(std::string_view text, std::string_view part) { return text.find(part)
 
 bool is_true(const json& value) { return value.is_boolean() && value.get<bool>(); }
 
-// "unix:///run/user/1000/docker.sock" somewhere in a complaint -> its path.
+// Finds "unix:///run/user/1000/docker.sock" in an error text, and returns its path.
 std::string socket_path(std::string_view text) {
   const std::size_t at = text.find("unix://");
   if (at == std::string_view::npos) return "/var/run/docker.sock";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Container engines: what to ask them, and what their answers mean. Pure.
+// Defines the questions to container engines, and interprets their answers. Pure.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@ namespace gridctl::probe {
 
 [[nodiscard]] ToolCall docker_call();
 [[nodiscard]] ToolCall podman_call();
-// `user` is named in the advice.
+// Reads Docker's answers; the advice names `user`.
 [[nodiscard]] Engine read_docker(const ToolAnswer& answer, std::string_view user);
 [[nodiscard]] Engine read_podman(const ToolAnswer& answer, std::string_view user);
-// The plain process: always usable. The agent holds its limits where it may make control groups.
+// Returns the plain process, which is always usable. The agent enforces its limits if it may make control groups.
 [[nodiscard]] Engine process_engine(bool limits_enforced);
 
 }  // namespace gridctl::probe

@@ -22,7 +22,7 @@ std::uint32_t own_uid(const HostFiles& files) {
   return 0;
 }
 
-// Tries what the agent will do: make the folder and put a file into it.
+// Tries the agent's later steps: it creates the folder and writes a file into it.
 void try_home(const os::Path& home, HostFacts& facts) {
   if (auto made = os::make_directories(home); !made) {
     facts.home_problem = made.error().message;
@@ -89,7 +89,7 @@ HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::P
   HostFacts facts;
   facts.uid = own_uid(files);
   facts.user = user_name(files.read("/etc/passwd").value_or(""), facts.uid);
-  // Users of LDAP and the like are not in the file; login programs name them.
+  // Users of LDAP and similar services are not in the file; login programs set their names.
   for (const char* variable : {"USER", "LOGNAME"})
     if (facts.user.empty()) facts.user = os::environment(variable).value_or("");
   facts.home_path = home.string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs several blocking works at once and takes what is ready in time. A work that never returns (a tool stuck in the
-// kernel cannot be killed) is left behind, so works must own all they use.
+// Runs several blocking tasks at once and takes the results that are ready in time. A task that never returns (a tool
+// stuck in the kernel cannot be killed) is left behind, so tasks must own everything that they use.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace gridctl::probe {
 
-// One element per work, in order; nullopt = not ready within `within`.
+// Returns one element per task, in order; nullopt = not ready within `within`.
 template <class T>
 [[nodiscard]] std::vector<std::optional<T>> gather(std::vector<std::function<T()>> works, Duration within) {
   struct Shared {
@@ -51,7 +51,7 @@ template <class T>
       shared->done.wait_for(shared->mutex, left);
     results = shared->results;
   }
-  // One that has its result is waited for to its end: what libraries keep for each thread is gone before we may exit.
+  // A thread that has its result is joined: the per-thread data of libraries must be gone before we may exit.
   for (std::size_t i = 0; i < threads.size(); ++i) {
     if (!threads[i].joinable()) continue;
     if (results[i]) threads[i].join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy GPUs are now. Asked for again and again beside jobs, so it is the cheapest question of the vendor's tool.
+// Measures how busy GPUs are now. Because it is repeated beside jobs, it is the cheapest query of the vendor's tool.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace gridctl::probe {
 
-// GPUs by their uuid.
+// Lists GPUs by their uuid.
 using GpuUses = std::vector<std::pair<std::string, GpuUse>>;
 
 [[nodiscard]] ToolCall nvidia_use_call();
-// Pure. Rows that cannot be read are left out, figures that the tool does not tell stay empty.
+// Parses the answer. Pure. Unreadable rows are left out; missing figures stay empty.
 [[nodiscard]] GpuUses read_nvidia_use(const ToolAnswer& answer);
 // Returns what the kernel's drivers tell of GPUs by AMD (load, memory, temperature) and Intel (temperature, and only newer
 // kernels), without any tool. An AMD GPU stands there by its unique id and by its PCI address: inventories have either.

@@ -24,7 +24,7 @@ std::string cut(std::string text) {
   return text;
 }
 
-// Writes what a checkpoint would: a file that is synced, and its directory with it.
+// Writes as a checkpoint would: a file that is synced, together with its directory.
 void try_write(const os::Path& home, os::Clock& clock, wire::DiskHealth& disk) {
   const os::Path probe = home / (".health-" + os::random_id(8));
   const BootTime began = clock.boot();
@@ -102,13 +102,13 @@ wire::HealthReport take_health(os::Clock& clock, const HealthOptions& options) {
   wire::HealthReport report;
   report.boot_id = files.read_line("/proc/sys/kernel/random/boot_id");
   HealthOptions how = options;
-  // One that hangs in the kernel, whoever started it: another would hang beside it.
+  // Skips a tool that hangs in the kernel, even if another user started it: another process would hang beside it.
   for (const std::string& tool : stuck_tools(files, k_stuck_after)) {
     add_hung(report, tool, true);
     how.skip_tools.push_back(tool);
   }
   for (const std::string& tool : options.skip_tools) add_hung(report, tool, false);
-  // Before the tools: what happens while they run may have been missed.
+  // Takes the time before the tools run, because events during their run may have been missed.
   report.taken_at = clock.boot();
   report.wall_ms = clock.wall().ms;
   Toolbox toolbox = how.toolbox;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a host's health. Cheap parts (files, kernel log, disk) always; tools only where asked for, each in a process of
-// its own under a deadline, and none that hangs already. Whose processes on GPUs are is the caller's knowledge.
+// Takes a host's health. Cheap parts (files, kernel log, disk) are always read; tools run only if they are asked for,
+// each in its own process under a deadline, and never if one already hangs. The caller knows whose processes are on the
+// GPUs.
 #pragma once
 
 #include <map>
@@ -14,7 +15,7 @@
 
 namespace gridctl::probe {
 
-// A GPU tool that has answered nothing for so long has hung: nvidia-smi on eight GPUs without persistence needs 5 s.
+// A GPU tool that has not answered for this long has hung: nvidia-smi on eight GPUs without persistence needs 5 s.
 inline constexpr Duration k_health_tool_deadline = std::chrono::seconds{10};
 
 struct KernelLogText {
@@ -35,8 +36,8 @@ struct HealthOptions {
 
 [[nodiscard]] wire::HealthReport take_health(os::Clock& clock, const HealthOptions& options);
 
-// Which hung tools may be tried again. A tool that hung is left alone for a minute, then twice as long each time, at
-// most an hour; while a process of it is stuck in the kernel it is never started.
+// Decides which hung tools may be tried again. A tool that hung is left alone for a minute, then twice as long each
+// time, at most an hour; while a process of it is stuck in the kernel, it is never started.
 struct HungNote {
   int times = 0;
   BootTime last;

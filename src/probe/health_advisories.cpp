@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Published advisories against the programs through which hosts are reached or jobs are run. Only those that matter to
-// gridctl: a job that gets its host, a stranger that gets in, a host that gets this machine. Each row has its source:
-// the project's advisory for the range, Debian's for revisions (DSA, or the package's changelog as installed by
-// bookworm). A release whose revision we could not confirm is left out, and its packages are then "may be patched".
+// Lists published advisories against the programs through which hosts are reached or jobs are run, limited to those
+// that matter to gridctl: a job that takes over its host, a stranger that gets in, a host that takes over this machine.
+// Each row has its source: the project's advisory for the range, Debian's for revisions (DSA, or the package's
+// changelog as installed by bookworm). A release whose revision we could not confirm is left out, and its packages are
+// then "may be patched".
 #include "probe/health_packages.hpp"
 
 namespace gridctl::probe {

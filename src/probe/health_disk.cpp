@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk beneath the agent's data: is it there, may it be written, does it say that it is failing?
+// Checks the disk beneath the agent's data: whether it is present, writable and free of failure reports.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ namespace gridctl::probe {
 std::string whole_disk(std::string_view partition) {
   const std::size_t last = partition.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == partition.size()) return std::string(partition);
-  // "nvme0n1p2", "mmcblk0p1": the number of the disk itself stands before a 'p'
+  // In "nvme0n1p2" and "mmcblk0p1", the number of the disk itself stands before a 'p'.
   if (partition[last] == 'p' && last > 0 && is_digit(partition[last - 1])) return std::string(partition.substr(0, last));
   const bool numbered = partition.starts_with("nvme") || partition.starts_with("mmcblk") ||
                         partition.starts_with("md") || partition.starts_with("dm-") || partition.starts_with("loop");

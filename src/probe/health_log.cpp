@@ -18,7 +18,7 @@ constexpr std::uint64_t k_second_us = 1'000'000;
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// "5.140900" or "  5.140900" as microseconds.
+// Parses "5.140900" or "  5.140900" into microseconds.
 std::optional<std::uint64_t> read_stamp(std::string_view text) {
   text = trim(text);
   const std::size_t dot = text.find('.');
@@ -49,7 +49,7 @@ std::optional<LogLine> journal_line(std::string_view line) {
   return LogLine{*stamp, text.substr(kernel + 8)};
 }
 
-// The first "0000:3b:00.0" or "0000:3b:00" in the text, the function added; empty when there is none.
+// Returns the first "0000:3b:00.0" or "0000:3b:00" in the text, with the function added; empty if there is none.
 std::string find_pci(std::string_view text) {
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   const auto all_hex = [&](std::size_t at, std::size_t count) {
@@ -67,7 +67,7 @@ std::string find_pci(std::string_view text) {
   return {};
 }
 
-// "(PCI:0000:3b:00): 79, pid=…" after "Xid " or "SXid ".
+// Parses "(PCI:0000:3b:00): 79, pid=…" after "Xid " or "SXid ".
 std::optional<int> xid_code(std::string_view text, std::size_t at) {
   const std::size_t close = text.find("): ", at);
   if (close == std::string_view::npos) return std::nullopt;
@@ -89,12 +89,13 @@ KernelEvent read_nvidia(std::string_view text) {
     const auto code = xid_code(text, at);
     return code ? event(word.front() == 'S' ? "sxid" : "xid", *code) : KernelEvent{};
   }
-  // Some drivers say it in words only.
+  // Some drivers only describe it in words.
   if (has(text, "fallen off the bus")) return event("xid", 79);
   return {};
 }
 
-// "amdgpu: 2 uncorrectable hardware errors detected in umc block": the count before the words; "no" and 0 are none.
+// Finds the count before the words in "amdgpu: 2 uncorrectable hardware errors detected in umc block"; "no" and 0 count
+// as none.
 bool counts_uncorrectable(std::string_view text) {
   const std::size_t at = text.find(" uncorrectable hardware errors detected");
   if (at == std::string_view::npos) return false;
@@ -144,7 +145,7 @@ KernelEvent read_machine_line(std::string_view text) {
 
 KernelEvent recognise(std::string_view text) {
   if (has(text, "NVRM") || has(text, "nvidia-nvswitch")) return read_nvidia(text);
-  // Pairs of driver and reader; the driver's name stands at the beginning or in "[drm:function [amdgpu]]".
+  // Pairs drivers and readers; the driver's name stands at the beginning or in "[drm:function [amdgpu]]".
   if (text.starts_with("amdgpu") || has(text, "[amdgpu]")) return read_amd(text);
   if (text.starts_with("i915 ") || text.starts_with("xe ") || text.starts_with("[drm] GPU HANG"))
     return read_intel(text);

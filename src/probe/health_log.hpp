@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports in the kernel log on GPUs, memory, disks and hangs. Pure; the log is foreign text and anything but a known
-// line is passed over.
+// Reads reports in the kernel log on GPUs, memory, disks and hangs. Pure; the log is foreign text, and only known lines
+// are used.
 //
 // Sources of the forms: NVIDIA "XID Errors" (NVRM lines); Linux drivers/gpu/drm/amd/amdgpu/amdgpu_{device,ras}.c,
 // drivers/gpu/drm/i915/i915_gpu_error.c, drivers/gpu/drm/xe/xe_device.c, drivers/pci/pcie/aer.c, kernel/hung_task.c,
@@ -16,7 +16,7 @@
 
 namespace gridctl::probe {
 
-// A log as it was read.
+// Names the source format of a log.
 enum class LogForm : std::uint8_t {
   kmsg,     // /dev/kmsg: "6,339,5140900,-;text", continued by lines that begin with a blank
   journal,  // journalctl -k -o short-monotonic: "[    5.140900] host kernel: text"
@@ -26,13 +26,14 @@ struct LogLine {
   std::string_view text;
 };
 
-// Lines in order; those that are not of the form are left out.
+// Returns the lines in order, without those of another form.
 [[nodiscard]] std::vector<LogLine> split_log(std::string_view log, LogForm form);
 
-// One line's meaning; an event of empty kind is none. Age and stamp are left at zero.
+// Interprets one line; an event with an empty kind means none. Age and stamp are left at zero.
 [[nodiscard]] wire::KernelEvent read_log_line(std::string_view text);
 
-// The newest events, oldest first, equal ones (kind, code, device) counted together. `now_us` by the log's clock.
+// Returns the newest events, oldest first, with equal ones (kind, code, device) counted together. `now_us` by the log's
+// clock.
 [[nodiscard]] std::vector<wire::KernelEvent> read_kernel_log(std::string_view log, LogForm form, std::uint64_t now_us);
 
 }  // namespace gridctl::probe

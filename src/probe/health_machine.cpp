@@ -29,7 +29,7 @@ std::string process_name(const HostFiles& files, const std::string& pid) {
   return files.read_line("/proc/" + pid + "/comm").substr(0, 64);
 }
 
-// KFD's number of a GPU -> its PCI address, from the topology.
+// Maps KFD's number of a GPU to its PCI address, from the topology.
 std::map<std::string, std::string> kfd_gpus(const HostFiles& files) {
   std::map<std::string, std::string> found;
   const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
@@ -187,7 +187,7 @@ std::optional<std::uint64_t> busy_ticks(const HostFiles& files) {
   std::vector<std::uint64_t> numbers;
   for (const std::string& word : split(std::string_view(lines.front()).substr(4), ' '))
     if (const auto number = whole_number(word)) numbers.push_back(*number);
-  // user nice system idle iowait irq softirq steal; the guests' shares are within user
+  // The order is user nice system idle iowait irq softirq steal; the guests' shares are within user.
   if (numbers.size() < 8) return std::nullopt;
   return numbers[0] + numbers[1] + numbers[2] + numbers[5] + numbers[6] + numbers[7];
 }

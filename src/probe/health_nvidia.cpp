@@ -29,7 +29,7 @@ void add(std::optional<std::uint64_t>& sum, std::string_view text) {
   if (const auto value = whole_number(text)) sum = sum.value_or(0) + *value;
 }
 
-// "00000000:01:00.0": the driver writes eight digits of domain.
+// Shortens "00000000:01:00.0": the driver writes eight digits of domain.
 std::string short_pci(std::string_view text) {
   const std::string full = pci_address(text);
   return full.size() == 16 && full.starts_with("0000") ? full.substr(4) : full;
@@ -46,8 +46,8 @@ std::string recovery_of(const xml::Element& gpu) {
   return text_at(gpu, "gpu_reset_status/drain_and_reset_recommended") == "Yes" ? "drain" : "";
 }
 
-// "clocks_event_reason_hw_slowdown", before driver 535 "clocks_throttle_reason_hw_slowdown". Idle clocks and those that
-// somebody set are no throttle.
+// Reads "clocks_event_reason_hw_slowdown", before driver 535 "clocks_throttle_reason_hw_slowdown". Idle clocks and
+// clocks that a user set do not count as throttling.
 void read_throttle(const xml::Element& gpu, GpuHealth& health) {
   for (const std::string_view section : {"clocks_event_reasons", "clocks_throttle_reasons"}) {
     const xml::Element* reasons = gpu.find(section);
@@ -61,8 +61,8 @@ void read_throttle(const xml::Element& gpu, GpuHealth& health) {
   }
 }
 
-// "dram_uncorrectable", "sram_uncorrectable_parity"… since Turing; before, each memory under single_bit and double_bit,
-// with a total.
+// Reads "dram_uncorrectable", "sram_uncorrectable_parity"… since Turing; before, each memory under single_bit and
+// double_bit, with a total.
 void read_errors(const xml::Element& gpu, GpuHealth& health) {
   const xml::Element* counts = gpu.find("ecc_errors/volatile");
   if (counts == nullptr) return;
@@ -114,7 +114,8 @@ GpuHealth read_gpu(const xml::Element& gpu) {
   return health;
 }
 
-// "Unable to determine the device handle for GPU1: 0000:0A:00.0: Unknown Error", "… for GPU 0000:01:00.0: GPU is lost."
+// Parses "Unable to determine the device handle for GPU1: 0000:0A:00.0: Unknown Error", "… for GPU 0000:01:00.0: GPU is
+// lost."
 void add_lost(std::string_view text, std::vector<GpuHealth>& gpus) {
   for (const std::string& line : split_lines(text)) {
     const std::size_t at = line.find("Unable to determine the device handle for ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nvidia-smi -q -x`: the one call that tells everything of every GPU, in the same tags since 2015. Pure.
+// Reads `nvidia-smi -q -x`, the one call that reports everything about every GPU, in the same tags since 2015. Pure.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 namespace gridctl::probe {
 
 [[nodiscard]] ToolCall nvidia_health_call();
-// GPUs as told, and those that only a complaint names (their problem says which). A driver that tells of none gives one
-// nameless GPU with its complaint.
+// Returns the reported GPUs, and those that only an error text names (their problem names it). If the driver reports
+// none, the result is one nameless GPU with the error text.
 [[nodiscard]] std::vector<wire::GpuHealth> read_nvidia_health(const ToolAnswer& answer);
 
 }  // namespace gridctl::probe

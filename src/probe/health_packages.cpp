@@ -13,7 +13,7 @@ using wire::Package;
 
 namespace {
 
-// Debian's binary packages whose version is that of our names.
+// Lists Debian's binary packages whose version is the version under our names.
 struct PackageList {
   std::string_view binary, name;
 };
@@ -51,7 +51,7 @@ std::string_view word_after(std::string_view text, std::string_view key) {
   return rest.substr(0, rest.find_first_of(" ,\n\r\t"));
 }
 
-// "OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL 3.0.16": the distributor's revision stands behind the name of the system.
+// Parses "OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL 3.0.16": the distributor's revision follows the name of the system.
 void read_ssh(std::string_view text, std::vector<Package>& packages) {
   const std::string_view version = word_after(text, "OpenSSH_");
   const std::string_view revision = word_after(text, "Debian-");
@@ -60,8 +60,8 @@ void read_ssh(std::string_view text, std::vector<Package>& packages) {
   else add(packages, "openssh", "1:" + std::string(version) + "-" + std::string(revision), true);
 }
 
-// "Linux version 6.1.0-28-amd64 (…) … #1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)". Other distributors'
-// kernels do not tell what they are made of.
+// Parses "Linux version 6.1.0-28-amd64 (…) … #1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)". Other distributors'
+// kernels do not name their sources.
 void read_kernel(std::string_view text, std::vector<Package>& packages) {
   const std::size_t build = text.find("#");  // before it stands the compiler, which may be Debian's too
   if (build == std::string_view::npos) return;
@@ -84,7 +84,7 @@ Version split_version(std::string_view text) {
   return version;
 }
 
-// '~' before the end, the end before letters, letters before everything else: deb-version(7).
+// Sorts '~' before the end, the end before letters, letters before everything else: deb-version(7).
 int order_of(std::string_view text, std::size_t at) {
   if (at >= text.size() || is_digit(text[at])) return 0;
   const auto c = static_cast<unsigned char>(text[at]);
@@ -115,7 +115,8 @@ int compare_part(std::string_view a, std::string_view b) {
   return 0;
 }
 
-// Debian's release of a revision: "deb12u3" -> "bookworm"; a revision without such a mark belongs to no known one.
+// Returns Debian's release of a revision: "deb12u3" -> "bookworm"; a revision without such a mark belongs to no known
+// one.
 std::string_view release_of(std::string_view revision) {
   for (const auto& [mark, release] : {std::pair<std::string_view, std::string_view>{"deb10u", "buster"},
                                       {"deb11u", "bullseye"},
@@ -125,7 +126,7 @@ std::string_view release_of(std::string_view revision) {
   return {};
 }
 
-// Docker and NVIDIA package what they release; Debian's kernels bear the stable release's own number.
+// Docker and NVIDIA package their own releases; Debian's kernels have the stable release's own number.
 bool is_upstreams_own(const Package& package) {
   return !package.packaged || package.name == "nvidia-container-toolkit" || package.name == "linux" ||
          package.version.find("~debian.") != std::string::npos || package.version.find("~ubuntu.") != std::string::npos;
@@ -141,7 +142,7 @@ std::vector<ToolCall> package_calls() {
 
 std::vector<Package> read_packages(const HostFiles& files, std::span<const ToolAnswer> answers) {
   std::vector<Package> packages;
-  // dpkg-query fails when one of the names is not installed, and tells of the others all the same.
+  // dpkg-query fails if one of the names is not installed, and nevertheless reports the others.
   for (const ToolAnswer& answer : answers)
     if (answer.tool == "dpkg-query" && answer.answered) read_dpkg(answer.out, packages);
   for (const ToolAnswer& answer : answers) {
@@ -170,7 +171,7 @@ std::string upstream_version(std::string_view package_version) {
 
 Exposure exposure(const Advisory& advisory, const Package& package) {
   if (advisory.package != package.name) return Exposure::none;
-  // The distributor's own word, where there is one for this release, decides.
+  // The distributor's own advisory decides if there is one for this release.
   const std::string_view release = package.packaged ? release_of(split_version(package.version).revision) : "";
   for (const std::string& entry : split(advisory.debian, ',')) {
     const std::vector<std::string> words = split(trim(entry), ' ');

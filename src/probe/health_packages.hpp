@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of the programs through which a host is reached or its jobs are run, and what is publicly known against
-// them. Pure.
+// Reads versions of the programs through which a host is reached or its jobs are run, and finds public advisories
+// against them. Pure.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@
 namespace gridctl::probe {
 
 [[nodiscard]] std::vector<ToolCall> package_calls();
-// Names: openssh, runc, docker, podman, nvidia-container-toolkit, linux.
+// Returns the packages under the names openssh, runc, docker, podman, nvidia-container-toolkit, linux.
 [[nodiscard]] std::vector<wire::Package> read_packages(const HostFiles& files, std::span<const ToolAnswer> answers);
 
-// As dpkg compares: epoch, then upstream part, then revision; '~' sorts before everything. Below, equal, above: -1,
-// 0, 1.
+// Compares like dpkg: epoch, then upstream part, then revision; '~' sorts before everything. Returns -1, 0 or 1 for
+// below, equal or above.
 [[nodiscard]] int compare_debian(std::string_view a, std::string_view b);
-// "1:9.2p1-2+deb12u7" -> "9.2p1"; "1.1.5+ds1-1+deb12u1" -> "1.1.5"
+// Converts "1:9.2p1-2+deb12u7" to "9.2p1", and "1.1.5+ds1-1+deb12u1" to "1.1.5".
 [[nodiscard]] std::string upstream_version(std::string_view package_version);
 
-// A public advisory. Versions are upstream's: affected from `since` (empty = always) to before `fixed`. Releases that
-// are kept up beside the newest one have rows of their own.
+// Holds a public advisory. Versions are upstream's: affected from `since` (empty = always) to before `fixed`. Releases
+// that are maintained beside the newest one have separate rows.
 struct Advisory {
   std::string_view id;       // "CVE-2024-6387"
   std::string_view package;  // as above

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small reads of /proc, /sys and /etc beneath a root that tests replace.
+// Reads small files of /proc, /sys and /etc beneath a root that tests replace.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace gridctl::probe {
 class HostFiles {
  public:
   explicit HostFiles(os::Path root = "/") : root_(std::move(root)) {}
-  // Whole content, at most 1 MiB; nullopt when it cannot be read. `path` is absolute.
+  // Returns the complete content, at most 1 MiB; nullopt if it cannot be read. `path` is absolute.
   [[nodiscard]] std::optional<std::string> read(std::string_view path) const;
   // Reads without blanks and line ends around the content.
   [[nodiscard]] std::string read_line(std::string_view path) const;
   [[nodiscard]] std::optional<std::uint64_t> read_number(std::string_view path) const;
-  // Names in a directory, sorted; empty when there is none.
+  // Returns the names in a directory, sorted; empty if there is none.
   [[nodiscard]] std::vector<std::string> list(std::string_view path) const;
   [[nodiscard]] bool exists(std::string_view path) const;
   [[nodiscard]] os::Path at(std::string_view path) const;

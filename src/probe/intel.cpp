@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intel through xpu-smi: the list of devices, then each device's own facts (only these tell memory and driver) and how
-// they are joined; frequencies and power limits by the kernel's i915 or xe.
+// Reads Intel GPUs through xpu-smi: the list of devices, then each device's own facts (only these report memory and
+// driver) and how they are joined; frequencies and power limits come from the kernel's i915 or xe.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ bool is_listed(const json& device) {
   return device.is_object() && (type.empty() || type.find("gpu") != std::string::npos);
 }
 
-// {"device_list": […]}, {"devices": […]}, an array, or one device alone (the answer about one).
+// Accepts {"device_list": […]}, {"devices": […]}, an array, or one device alone (the answer about one).
 std::vector<json> devices_of(std::string_view text) {
   const json root = find_json(text);
   const json* list = &root;
@@ -37,7 +37,7 @@ std::vector<json> devices_of(std::string_view text) {
   return devices;
 }
 
-// Virtual functions count only where there is nothing else (inside a virtual machine).
+// Virtual functions count only if there is nothing else (inside a virtual machine).
 std::vector<json> usable(std::vector<json> devices) {
   const auto is_virtual = [](const json& device) {
     return lower(text_of(member(device, "device_function_type"))) == "virtual";
@@ -114,7 +114,7 @@ VendorReading read(std::span<const ToolAnswer> answers) {
   return reading;
 }
 
-// The newest compiler beneath /opt/intel/oneapi, by number.
+// Returns the newest compiler beneath /opt/intel/oneapi, by number.
 std::string installed_oneapi(const HostFiles& files) {
   std::pair<std::vector<std::uint64_t>, std::string> best;
   for (const std::string& name : files.list("/opt/intel/oneapi/compiler")) {

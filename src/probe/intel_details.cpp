@@ -26,7 +26,7 @@ std::optional<std::uint32_t> mhz(const HostFiles& files, const std::string& path
                                                   : std::nullopt;
 }
 
-// "GPU 0/0", device and tile, as two words.
+// Splits "GPU 0/0", device and tile, into two words.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;
   for (const std::string& word : split(line, ' ')) {

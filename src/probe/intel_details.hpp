@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports of Intel's tool and driver beyond the list of GPUs.
+// Reads the reports of Intel's tool and driver beyond the list of GPUs.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@
 
 namespace gridctl::probe {
 
-// One device as `xpu-smi discovery -d N -j` tells it: units, clock, bus, ECC. "-1" is unknown there.
+// Reads one device from `xpu-smi discovery -d N -j`: units, clock, bus, ECC. "-1" means unknown there.
 void read_xpu_facts(const nlohmann::json& device, Gpu& gpu);
-// `xpu-smi topology -m`: by the first tile of each device.
+// Reads `xpu-smi topology -m`, by the first tile of each device.
 [[nodiscard]] std::vector<GpuLink> read_xpu_topology(std::string_view text, const std::vector<Gpu>& gpus);
-// Frequencies, throttling and power limits as i915 or xe show them.
+// Reads frequencies, throttling and power limits from i915 or xe.
 void complete_intel(const HostFiles& files, VendorReading& reading);
 
 }  // namespace gridctl::probe

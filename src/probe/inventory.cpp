@@ -25,7 +25,7 @@ constexpr std::size_t k_note_max = 300;  // bytes of one note
 using Found = std::variant<std::monostate, VendorReading, ToolAnswer, std::vector<ToolAnswer>>;
 enum Work : std::size_t { docker, podman, software, first_vendor };
 
-// Leases are taken by uuid: two GPUs with one uuid (partitions of one chip on older drivers) must differ.
+// Leases use the uuid, so two GPUs with one uuid (partitions of one chip on older drivers) must differ.
 void make_unique(std::vector<Gpu>& gpus) {
   const auto taken_before = [&](std::size_t count, const std::string& uuid) {
     return std::any_of(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(count),
@@ -49,7 +49,7 @@ void add_missing_tools(const HostFiles& files, const VendorPlugin& vendor, const
   add_gap(inventory.gaps, "gpus", GapReason::no_driver, inventory.notes.back());
 }
 
-// The version of the vendor's toolkit, or why there is none.
+// Reads the version of the vendor's toolkit, or the reason why there is none.
 void take_toolkit(const HostFiles& files, const VendorPlugin& vendor, const VendorReading& reading,
                   Inventory& inventory) {
   if (vendor.toolkit == nullptr) return;
@@ -58,7 +58,7 @@ void take_toolkit(const HostFiles& files, const VendorPlugin& vendor, const Vend
   if (toolkit.empty() && vendor.installed_toolkit) toolkit = vendor.installed_toolkit(files);
 }
 
-// A tool that makes GPUs up, or a machine that hides its bus as WSL does: the benchmark tells which.
+// Either a tool invents GPUs, or a machine such as WSL hides its bus: the benchmark shows which.
 void note_unseen(const HostFiles& files, VendorReading& reading) {
   for (const Gpu& gpu : reading.gpus)
     if (gpu.partition.parent.empty() && bus_lacks(files, gpu.pci))
@@ -153,7 +153,7 @@ Inventory take_inventory(os::Clock& clock, const ProbeOptions& options) {
   const HostFiles files(options.root);
   const os::Path home = options.home.empty() ? os::home_directory() / ".gridctl" : options.home;
   const std::span<const VendorPlugin> plugins = options.plugins.empty() ? vendors() : options.plugins;
-  // Two rounds of tools, and what it takes to kill and reap them.
+  // Allows for two rounds of tools, and the time to kill and reap them.
   const Duration limit = options.toolbox.deadline * k_rounds_max + std::chrono::seconds{2};
   auto found = gather<Found>(works_of(options.toolbox, plugins), limit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inventory of this machine. Never fails: a fact that could not be read is a note.
+// Takes the inventory of this machine. It never fails: a fact that could not be read is a note.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ struct ProbeOptions {
   std::span<const VendorPlugin> plugins;  // empty = vendors()
 };
 
-// All tools are asked at once. With none that hangs this takes as long as the slowest (docker or podman, some 100 ms);
-// a hanging tool costs its deadline, nothing more.
+// Asks all tools at once. If none hangs, this takes as long as the slowest (docker or podman, some 100 ms); a hanging
+// tool costs its deadline, nothing more.
 [[nodiscard]] Inventory take_inventory(os::Clock& clock, const ProbeOptions& options);
 
 // Asks one vendor's tools, in at most two rounds.

@@ -34,7 +34,7 @@ constexpr std::string_view machine_architecture() {
 #endif
 }
 
-// The directory or the nearest one above it that exists: the agent's home is made only by the first job.
+// Returns the directory or the nearest existing one above it, because only the first job creates the agent's home.
 os::Path existing(os::Path path) {
   std::error_code error;
   while (!std::filesystem::exists(path, error) && path.has_parent_path() && path != path.parent_path())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU, memory, disk, system and identity of the machine, from files only. Parsers are pure.
+// Reads CPU, memory, disk, system and identity of the machine, from files only. Parsers are pure.
 #pragma once
 
 #include <string_view>
@@ -9,17 +9,17 @@
 
 namespace gridctl::probe {
 
-// "model name" of /proc/cpuinfo on x86, the nearest thing elsewhere.
+// Returns "model name" of /proc/cpuinfo on x86, the nearest equivalent elsewhere.
 [[nodiscard]] std::string parse_cpu_model(std::string_view cpuinfo);
-// Count of "0-3,8,10-11"; 0 when it is no list.
+// Counts the processors of "0-3,8,10-11"; 0 if it is not a list.
 [[nodiscard]] unsigned count_cpu_list(std::string_view list);
 [[nodiscard]] std::string parse_pretty_name(std::string_view os_release);
 [[nodiscard]] std::uint64_t parse_memory_total(std::string_view meminfo);  // bytes
 
-// Fills everything of the inventory that needs no tool. What cannot be had becomes a note.
+// Fills everything in the inventory that needs no tool. Unavailable facts become notes.
 void read_machine(const HostFiles& files, const os::Path& home, Inventory& inventory);
 
-// Devices of display and accelerator classes by PCI vendor id: addresses, sorted.
+// Returns devices of display and accelerator classes by PCI vendor id: addresses, sorted.
 [[nodiscard]] std::vector<std::string> pci_gpus(const HostFiles& files, std::string_view vendor_id);
 
 }  // namespace gridctl::probe

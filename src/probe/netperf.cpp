@@ -15,7 +15,7 @@ constexpr std::size_t k_page = 4096;
 constexpr double k_rate_agrees = 1.25;
 constexpr std::size_t k_mark = 8;  // bytes at the beginning of a page
 
-// splitmix64 (Steele, Lea, Flood 2014): each number of the sequence from its index.
+// Implements splitmix64 (Steele, Lea, Flood 2014): each number of the sequence from its index.
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -97,7 +97,7 @@ void RateSteps::took(std::uint64_t bytes, Duration elapsed) {
   bytes_ += bytes;
   time_left_ -= elapsed;
   done_ = last_ == k_rate_last || (confirming_ && tells && rate <= *rate_ * k_rate_agrees);
-  // Steps too short to tell stand for the rate only until a longer one does.
+  // Steps that are too short to measure determine the rate only until a longer one does.
   rate_ = confirming_ ? std::max(rate, *rate_) : rate;
   confirming_ = tells;
   last_ = bytes;

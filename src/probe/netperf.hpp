@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a link measurement at either end: data that nothing can compress, proof of their arrival, the amount to
+// Implements the parts of a link measurement at either end: incompressible data, proof of their arrival, the amount to
 // send, and statistics of round trips. Pure; the sockets are elsewhere.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace gridctl::probe {
 
-// A stream of bytes that follows from its seed, so that the receiver of a known seed can check every one of them. It
-// repeats a random block of 256 KiB (longer than the window of SSH's and TLS's compression) in which each page of 4 KiB
-// begins with eight bytes of its own.
+// Generates a stream of bytes that follows from its seed, so that the receiver of a known seed can check every one of
+// them. It repeats a random block of 256 KiB (longer than the window of SSH's and TLS's compression) in which each page
+// of 4 KiB begins with eight unique bytes.
 class Noise {
  public:
   explicit Noise(std::uint64_t seed);
@@ -29,8 +29,8 @@ class Noise {
   Bytes block_;
 };
 
-// Folds the eight bytes at the beginning of each 4 KiB of a stream: of Noise whose seed is secret, only who received
-// the stream can tell the value.
+// Folds the eight bytes at the beginning of each 4 KiB of a stream. If the seed of the Noise is secret, only the
+// receiver of the stream can know the value.
 class Tally {
  public:
   void add(ByteView bytes);
@@ -46,14 +46,14 @@ inline constexpr std::uint64_t k_rate_last = 32ull << 20;                  // an
 inline constexpr Duration k_rate_enough = std::chrono::milliseconds{150};  // a step this long tells the rate,
 inline constexpr int k_rate_enough_rtts = 10;                              // if it lasted so many round trips
 
-// How many bytes to send next: steps grow until one takes long enough to tell (TCP has found its pace, a burst of
-// credit is used up); then the same is sent once more, for a machine that was busy just then must not look like a slow
-// link, and so on while that brings more than a quarter. The fastest of the steps that can tell counts.
+// Decides how many bytes to send next: steps grow until one takes long enough to measure (TCP has found its pace, a
+// burst of credit is used up); then the same amount is sent once more, because a machine that was briefly busy must not
+// look like a slow link, and again while that gains more than a quarter. The fastest of the measurable steps counts.
 class RateSteps {
  public:
   RateSteps(std::uint64_t bytes_max, Duration time_max, Duration rtt);
   [[nodiscard]] std::optional<std::uint64_t> next() const;
-  // A step's bytes, and the time from its first byte until its receipt was known: the rate counts it less one round
+  // Takes a step's bytes, and the time from its first byte until its receipt was known; the rate leaves out one round
   // trip.
   void took(std::uint64_t bytes, Duration elapsed);
   [[nodiscard]] std::optional<double> bits_per_second() const { return rate_; }
@@ -67,8 +67,8 @@ class RateSteps {
   std::optional<double> rate_;
 };
 
-// The newest round trips of one link. Delay only adds, so the smallest is nearest to the distance, and the median is
-// what a message will meet.
+// Holds the newest round trips of one link. Delay only adds, so the smallest is nearest to the distance, and the median
+// is the delay that a message can expect.
 class RttWindow {
  public:
   void add(Duration rtt);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t k_nics_max = 64;  // a DGX has 12; more are virtual functions
 
-// Where the "device" link of a class entry leads: the PCI address, or empty for a virtual device.
+// Returns the target of the "device" link of a class entry: the PCI address, or empty for a virtual device.
 std::string pci_of(const HostFiles& files, const std::string& entry) {
   std::error_code error;
   const os::Path target = std::filesystem::read_symlink(files.at(entry + "/device"), error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network cards of the machine: RDMA devices by /sys/class/infiniband, the rest by /sys/class/net. No tool needed.
+// Reads network cards of the machine: RDMA devices from /sys/class/infiniband, the rest from /sys/class/net. It needs
+// no tool.
 #pragma once
 
 #include <optional>
@@ -12,11 +13,11 @@
 
 namespace gridctl::probe {
 
-// "400 Gb/sec (4X NDR)" in bits a second.
+// Parses "400 Gb/sec (4X NDR)" into bits a second.
 [[nodiscard]] std::optional<double> infiniband_rate(std::string_view text);
-// Ports of cards; virtual interfaces (bridges, veth, tunnels) are left out.
+// Returns the ports of cards, without virtual interfaces (bridges, veth, tunnels).
 [[nodiscard]] std::vector<Nic> read_nics(const HostFiles& files);
-// Fills nics and gpu_direct, and says why where there is none.
+// Fills nics and gpu_direct, and gives the reason if there is none.
 void add_nics(const HostFiles& files, Inventory& inventory);
 
 }  // namespace gridctl::probe

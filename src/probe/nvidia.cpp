@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA through nvidia-smi: the CSV query for the GPUs, the summary table for the CUDA version and the memory of MIG
-// devices, -L for the MIG devices themselves, XML for all else of each GPU; when there are GPUs, a second round for
-// what joins them. The CSV and the table stand alone because the XML of old drivers is cut short by a sick GPU.
+// Reads NVIDIA GPUs through nvidia-smi: the CSV query for the GPUs, the summary table for the CUDA version and the
+// memory of MIG devices, -L for the MIG devices themselves, XML for everything else about each GPU; if there are GPUs,
+// a second round for the links between them. The CSV and the table are separate because a sick GPU cuts short the XML
+// of old drivers.
 #include <array>
 #include <map>
 #include <utility>
@@ -32,7 +33,7 @@ std::optional<int> small_number(std::string_view text) {
   return static_cast<int>(*value);
 }
 
-// Meaning of the driver's usual complaints, and their remedy. The key is a part of the line, in lower case.
+// Maps the driver's usual error texts to their meaning and remedy. The key is a part of the line, in lower case.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> k_meanings{{
     {"driver/library version mismatch", "the driver was updated under a running kernel module: reboot needed"},
     {"couldn't communicate with the nvidia driver", "the kernel module is not loaded: sudo modprobe nvidia"},
@@ -56,7 +57,8 @@ void add_note(VendorReading& reading, std::string note) {
   if (reading.notes.size() < 8) reading.notes.push_back(std::move(note));
 }
 
-// "0, NAME, GPU-…, 81559, 590.48.01, 00000000:00:09.0"; a name may hold commas, so the row is read from both ends.
+// Parses "0, NAME, GPU-…, 81559, 590.48.01, 00000000:00:09.0"; a name may contain commas, so the row is read from both
+// ends.
 std::optional<Gpu> gpu_of_row(std::string_view line, VendorReading& reading) {
   std::vector<std::string> cells = split(line, ',');
   if (cells.size() < 6) return std::nullopt;
@@ -98,7 +100,7 @@ std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
   return calls;
 }
 
-// "CUDA Version: 12.4" or, since driver 610, "CUDA UMD Version: 13.3"; "N/A" where there is none.
+// Parses "CUDA Version: 12.4" or, since driver 610, "CUDA UMD Version: 13.3"; "N/A" if there is none.
 std::string cuda_version(std::string_view text) {
   for (const std::string_view key : {"CUDA Version:", "CUDA UMD Version:"}) {
     const std::size_t at = text.find(key);
@@ -110,7 +112,7 @@ std::string cuda_version(std::string_view text) {
   return {};
 }
 
-// Row of the table's MIG part: "|  0    2   0   1  |   26MiB / 40448MiB    | 60 …".
+// Holds a row of the table's MIG part: "|  0    2   0   1  |   26MiB / 40448MiB    | 60 …".
 struct MigRow {
   int gpu = 0, instance = 0, device = 0;
   std::uint64_t memory_bytes = 0;
@@ -133,7 +135,7 @@ std::optional<MigRow> mig_row(std::string_view line) {
   return MigRow{numbers[0], numbers[1], numbers[3], *memory};
 }
 
-// GPUs whose rows of the table end in "Enabled" (MIG mode), and the MIG rows.
+// Holds the GPUs whose rows of the table end in "Enabled" (MIG mode), and the MIG rows.
 struct Table {
   std::vector<int> mig_mode;
   std::vector<MigRow> mig;
@@ -166,7 +168,7 @@ struct MigDevice {
   std::string uuid;
 };
 
-// "GPU 0: NVIDIA A100 (UUID: GPU-…)" and beneath it "  MIG 1g.5gb      Device  0: (UUID: MIG-…)".
+// Reads "GPU 0: NVIDIA A100 (UUID: GPU-…)" and beneath it "  MIG 1g.5gb      Device  0: (UUID: MIG-…)".
 std::vector<MigDevice> read_list(std::string_view text) {
   std::vector<MigDevice> out;
   std::optional<int> gpu;
@@ -189,7 +191,7 @@ std::vector<MigDevice> read_list(std::string_view text) {
   return out;
 }
 
-// Nominal memory of a profile: "1g.5gb" -> 5 GB; a compute slice ("1c.3g.71gb") has its share.
+// Returns the nominal memory of a profile: "1g.5gb" -> 5 GB; a compute slice ("1c.3g.71gb") has its share.
 std::uint64_t profile_memory(std::string_view profile) {
   std::uint64_t compute = 0, slices = 0, gigabytes = 0;
   for (const std::string& part : split(profile.substr(0, profile.find('+')), '.')) {
@@ -231,7 +233,7 @@ Gpu part_of(const Gpu& gpu, const MigDevice& device, const Table& table, const s
   return part;
 }
 
-// Programs see MIG devices, not the GPU that is cut into them.
+// Replaces a GPU by its MIG devices, because programs see those and not the divided GPU.
 void replace_by_mig_devices(VendorReading& reading, const std::vector<MigDevice>& devices, const Table& table,
                             const std::vector<MigDetails>& details) {
   std::vector<Gpu> out;
@@ -267,7 +269,7 @@ void replace_by_mig_devices(VendorReading& reading, const std::vector<MigDevice>
   reading.links = std::move(links);
 }
 
-// Why what an answer should have told is unknown; nothing when it answered well.
+// Explains why a fact of an answer is unknown; adds nothing if the tool answered well.
 void explain(const ToolAnswer& answer, std::initializer_list<const char*> attributes, std::vector<Gpu>& gpus) {
   if (answer.ok()) return;
   const GapReason reason = !answer.found     ? GapReason::no_tool

@@ -12,7 +12,7 @@
 namespace gridctl::probe {
 namespace {
 
-// Why a field holds no value: nvidia-smi says N/A where the device has no such thing.
+// Returns the reason why a field has no value: nvidia-smi says N/A if the device lacks the feature.
 GapReason reason_of(std::string_view text) {
   const std::string said = lower(text);
   if (said.find("permission") != std::string::npos) return GapReason::denied;
@@ -21,12 +21,12 @@ GapReason reason_of(std::string_view text) {
   return GapReason::not_supported;
 }
 
-// Fields of one GPU's element; each that is read is either filled or a gap.
+// Reads fields of one GPU's element; each field is either filled or a gap.
 class Fields {
  public:
   Fields(const xml::Element& node, Gpu& gpu) : node_(node), gpu_(gpu) {}
 
-  // Text of the first path that is there with a value; a gap for the attribute when none has.
+  // Returns the text of the first path with a value; adds a gap for the attribute if none has one.
   std::string text(std::initializer_list<std::string_view> paths, std::string_view attribute) {
     GapReason reason = GapReason::not_reported;
     for (const std::string_view path : paths) {
@@ -65,7 +65,8 @@ class Fields {
   Gpu& gpu_;
 };
 
-// Newer drivers tell the distance to the limit instead of the limit: at a margin of `threshold` something happens.
+// Newer drivers report the distance to the limit instead of the limit: at a margin of `threshold`, the limit takes
+// effect.
 std::optional<int> limit_of(Fields& fields, std::string_view absolute, std::string_view margin,
                             std::string_view attribute) {
   if (const auto limit = fields.whole<int>({absolute}, "")) return limit;
@@ -161,7 +162,7 @@ std::vector<std::string> words_of_line(std::string_view line) {
   return words;
 }
 
-// Escape sequences underline the head line.
+// Removes the escape sequences that underline the head line.
 std::string without_escapes(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

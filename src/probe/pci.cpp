@@ -27,7 +27,8 @@ std::optional<int> lanes(std::string_view text) {
   return static_cast<int>(*width);
 }
 
-// Bridges from the root complex down to the device: {"pci0000:17", "0000:17:01.0", "0000:18:00.0", …, the device}.
+// Returns the bridges from the root complex down to the device: {"pci0000:17", "0000:17:01.0", "0000:18:00.0", …, the
+// device}.
 std::vector<std::string> branch_of(const HostFiles& files, std::string_view address) {
   const std::string directory = directory_of(address);
   if (directory.empty()) return {};
@@ -92,7 +93,7 @@ LinkKind pci_path(const HostFiles& files, std::string_view a, std::string_view b
     return node && node == pci_numa_node(files, b) ? LinkKind::node : LinkKind::sys;
   }
   if (common == 1) return LinkKind::phb;  // only the root complex
-  // A switch is an upstream port with downstream ports beneath; through one of them the path crosses one switch.
+  // A switch is an upstream port with downstream ports beneath; a path through one of them crosses one switch.
   const std::size_t below = std::max(one.size(), other.size()) - common;
   return below <= 2 ? LinkKind::pix : LinkKind::pxb;
 }

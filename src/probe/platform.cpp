@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind of machine: container, virtual machine or neither. Images for virtual machines are often made from container
-// images and keep their marks, so a mark counts only where the namespaces are not the machine's first ones.
+// Determines the kind of machine: container, virtual machine or neither. Images for virtual machines are often made
+// from container images and keep their marks, so a mark counts only if the namespaces are not the machine's first ones.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -26,7 +26,7 @@ bool in_first_namespaces(const HostFiles& files) {
 
 bool text_has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-// gVisor answers for the kernel: always the same version, built on the same day.
+// gVisor answers in place of the kernel: always the same version, built on the same day.
 bool is_gvisor(const HostFiles& files) {
   const std::string version = files.read_line("/proc/version");
   return text_has(version, "gVisor") || version.starts_with("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016");
@@ -63,7 +63,7 @@ std::string machine_of_maker(const std::string& maker, const std::string& produc
   return {};
 }
 
-// Without firmware that names a maker: WSL2, Firecracker and other small machines.
+// Recognises machines without firmware that names a maker: WSL2, Firecracker and other small ones.
 std::string machine_of_kernel(const HostFiles& files) {
   const std::string release = lower(files.read_line("/proc/sys/kernel/osrelease"));
   if (text_has(release, "microsoft")) return "wsl";

@@ -49,7 +49,7 @@ const Engine* engine_of(const Inventory& inventory, EngineKind kind) {
 
 bool is_missing(const Engine& engine) { return engine.problem.find("not installed") != std::string::npos; }
 
-// The command that mends an engine's problem; problems that engines.cpp knows end in one.
+// Returns the command that fixes an engine's problem; problems that engines.cpp knows end in one.
 std::string engine_fix(const Engine& engine) {
   const std::size_t command = engine.problem.find("sudo ");
   if (command != std::string::npos) return engine.problem.substr(command);
@@ -67,7 +67,7 @@ Finding engine_finding(const Inventory& inventory, std::optional<EngineKind> wan
             ""};
   std::vector<std::string> problems;
   std::string fix;
-  // One that is there and does not work is nearer to working than one that must be installed.
+  // An installed engine that does not work is closer to working than one that must be installed.
   bool installed = false;
   for (const Engine& engine : inventory.engines) {
     if (wanted && engine.kind != *wanted) continue;
@@ -100,7 +100,7 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
           false};
 }
 
-// A warning that nobody else gives to people who lend this machine, or run others' jobs there.
+// Warns people who lend this machine, or run others' jobs there, about something that no other tool reports.
 Finding isolation_finding(const Inventory& inventory, const Engine& engine, std::optional<EngineKind> wanted) {
   if (engine.kind != EngineKind::process && wanted)
     return {"isolation", true, "jobs run in containers", "", false};
@@ -154,7 +154,7 @@ Finding shm_finding(const Inventory& inventory) {
           false};
 }
 
-// Notes about GPUs that are there and cannot be used.
+// Notes GPUs that exist and cannot be used.
 std::optional<Finding> gpu_finding(const Inventory& inventory) {
   for (const std::string& note : inventory.notes) {
     const bool about_gpus = note.starts_with("nvidia") || note.starts_with("amd") || note.starts_with("rocm-smi") ||

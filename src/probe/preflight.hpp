@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges an inventory: may jobs run there, and which command mends what is wrong. Pure.
+// Judges an inventory: whether jobs may run there, and which command fixes each problem. Pure.
 #pragma once
 
 #include <optional>
@@ -20,18 +20,19 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// `wanted`: the engine the user asked for; nullopt = any (docker, then podman, then process).
-// `now`: the judging machine's wall clock, to compare the host's with; nullopt = only an absurd clock is found.
+// `wanted`: the engine that the user asked for; nullopt = any (docker, then podman, then process). `now`: the judging
+// machine's wall clock, to compare the host's with; nullopt = only an absurd clock is found.
 [[nodiscard]] std::vector<Finding> preflight(const Inventory& inventory,
                                              std::optional<EngineKind> wanted = std::nullopt,
                                              std::optional<WallTime> now = std::nullopt);
 
-// True when nothing that is required failed.
-// Why no job can run there whatever its engine, in one line; empty when nothing of the kind is known. Cheap when well.
+// Return whether every required check passed, and the reason in one line why no job can run there with any engine;
+// empty if no such reason is known. Cheap if everything is well.
 [[nodiscard]] std::string unfit_reason(const Inventory& inventory);
 [[nodiscard]] bool passed(const std::vector<Finding>& findings);
 
-// The engine that jobs will use: the wanted one, or the first usable of docker, podman, process; nullptr = none.
+// Returns the engine that jobs will use: the wanted one, or the first usable of docker, podman, process; nullptr =
+// none.
 [[nodiscard]] const Engine* choose_engine(const Inventory& inventory, std::optional<EngineKind> wanted);
 
 }  // namespace gridctl::probe

@@ -24,7 +24,7 @@ std::string version_in(std::string_view text) {
   return std::string(text.substr(0, text.find_first_not_of("0123456789.")));
 }
 
-// "#define CUDART_VERSION  12040" -> "12.4".
+// Parses "#define CUDART_VERSION  12040" into "12.4".
 std::string version_of_header(const HostFiles& files, const std::string& include) {
   constexpr std::string_view k_define = "#define CUDART_VERSION";
   const std::string text = files.read(include + "/cuda_runtime_api.h").value_or("");
@@ -35,7 +35,7 @@ std::string version_of_header(const HostFiles& files, const std::string& include
   return std::to_string(*number / 1000) + "." + std::to_string(*number % 1000 / 10);
 }
 
-// Packages leave out one or another of these files; the folder's own name is the last word.
+// Packages may leave out some of these files; the folder's own name is the last fallback.
 std::string toolkit_in(const HostFiles& files, const std::string& folder) {
   if (!files.exists(folder)) return {};
   const json version = find_json(files.read(folder + "/version.json").value_or(""));
@@ -124,7 +124,7 @@ std::string parse_libc(std::string_view getconf_text, std::string_view ldd_text)
     const std::size_t at = said.find("version ");
     return "musl" + (at == std::string::npos ? std::string() : " " + version_in(said.substr(at + 8, 32)));
   }
-  // "ldd (Debian GLIBC 2.36-9+deb12u10) 2.36"
+  // Parses "ldd (Debian GLIBC 2.36-9+deb12u10) 2.36".
   const std::string_view line = std::string_view(said).substr(0, said.find('\n'));
   if (!line.starts_with("ldd (")) return {};
   const std::string version = version_in(line.substr(line.rfind(' ') + 1));

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 12> k_nothing{
     "",          "n/a",           "na",   "none",    "not supported", "unknown",
     "not found", "unknown error", "null", "no data", "not available", "gpu is lost"};
 
-// End of the bracketed value that begins at `from`, or npos when it never closes.
+// Returns the end of the bracketed value that begins at `from`, or npos if it never closes.
 std::size_t closing(std::string_view text, std::size_t from) {
   int depth = 0;
   bool quoted = false;

@@ -9,7 +9,7 @@
 namespace gridctl::probe {
 namespace {
 
-// A command over SSH gets a bare PATH; vendors install elsewhere.
+// A command over SSH gets a minimal PATH; vendors install elsewhere.
 constexpr std::array k_usual_places{"/usr/local/bin",
                                     "/usr/bin",
                                     "/bin",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the host's own tools (nvidia-smi, docker…), all at once, each under a deadline. A tool that is absent, hangs,
-// fails or talks without end gives an answer that says so; nothing here is an error.
+// fails or never stops printing gives an answer that reports it; nothing here is an error.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct ToolAnswer {
 };
 
 struct Toolbox {
-  // Where to look, in this order; nullopt = PATH and then the places where vendors install.
+  // Holds the places to look, in this order; nullopt = PATH and then the places where vendors install.
   std::optional<std::vector<os::Path>> directories;
   Duration deadline = k_tool_deadline;
   std::size_t output_max = k_tool_output_max;
@@ -38,7 +38,7 @@ struct Toolbox {
 
 [[nodiscard]] std::optional<os::Path> find_tool(const Toolbox& toolbox, const std::string& name);
 [[nodiscard]] ToolAnswer ask_tool(const Toolbox& toolbox, const ToolCall& call);
-// In the order of the calls.
+// Returns the answers in the order of the calls.
 [[nodiscard]] std::vector<ToolAnswer> ask_tools(const Toolbox& toolbox, const std::vector<ToolCall>& calls);
 
 }  // namespace gridctl::probe

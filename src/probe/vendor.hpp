@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU vendor: which tools tell about its GPUs, and how their answers are read. A new vendor is one file that fills
-// a VendorPlugin, and its name in the list of CMakeLists.txt.
+// Describes one GPU vendor: the tools that report its GPUs, and the way to read their answers. A new vendor is one file
+// that fills a VendorPlugin, and its name in the list of CMakeLists.txt.
 #pragma once
 
 #include <span>
@@ -28,13 +28,14 @@ struct VendorPlugin {
   std::string_view pci_vendor_id;        // "0x10de", as sysfs spells it
   std::string_view driver_advice;        // what to install when the device is there and no tool is
   std::string Inventory::*toolkit = {};  // where the toolkit's version goes; may be null
-  // Tools to ask now, given all answers so far in the order asked; empty = enough is known. Called at most twice.
+  // Returns the tools to ask now, given all answers so far in the order asked; empty = enough is known. Called at most
+  // twice.
   std::vector<ToolCall> (*ask)(std::span<const ToolAnswer> answers) = nullptr;
-  // Pure. Never fails: what cannot be read becomes a note.
+  // Reads the answers. Pure. It never fails: unreadable parts become notes.
   VendorReading (*read)(std::span<const ToolAnswer> answers) = nullptr;
-  // Version of the toolkit as its files tell, for hosts whose tools do not; may be null.
+  // Returns the version of the toolkit from its files, for hosts whose tools do not report it; may be null.
   std::string (*installed_toolkit)(const HostFiles& files) = nullptr;
-  // Completes a reading from what the vendor's driver shows in /sys, also when no tool is there; may be null.
+  // Completes a reading from the values of the vendor's driver in /sys, even without any tool; may be null.
   void (*complete)(const HostFiles& files, VendorReading& reading) = nullptr;
 };
 

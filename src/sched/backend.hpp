@@ -16,7 +16,7 @@
 
 namespace gridctl::sched {
 
-// Says how far apart two members are at most.
+// Describes how far apart two members are at most.
 enum class Reach : std::uint8_t { host, island, site, wan };
 
 struct BackendQuestion {

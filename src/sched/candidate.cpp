@@ -298,7 +298,7 @@ bool is_tight_enough(Candidate& c, const job::Spec& spec) {
   return !problem || c.reject("fabric", *problem, !c.host->busy_gpus.empty());
 }
 
-// Returns whether what fits in principle is free now.
+// Returns whether the resources that fit in principle are free now.
 bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
   const double cpus = host.cpus_free.value_or(host.inventory->cpus);

@@ -65,7 +65,7 @@ using Aim = std::pair<double, double>;
 // Reads the work of a job from its file.
 [[nodiscard]] WorkEstimate task_of(const job::Spec& spec);
 
-// Measured 16-bit matrix rate of an A100: speed 1, like dlperf 100 in queries.
+// Sets the measured 16-bit matrix rate of an A100 as speed 1, like dlperf 100 in queries.
 inline constexpr double k_reference_tflops = 250;
 // An unknown GPU counts as a twentieth of that. `provider bench` measures it and replaces this guess.
 inline constexpr double k_unknown_tflops = 12.5;

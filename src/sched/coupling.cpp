@@ -20,7 +20,7 @@ constexpr std::size_t k_commands_max = 1000;   // looked at of each text: the fi
 constexpr std::size_t k_launched_within = 64;  // words after a launcher
 constexpr std::array<std::string_view, 5> k_script_endings{".py", ".sh", ".ipynb", ".jl", ".R"};
 constexpr std::array<std::string_view, 6> k_installers{"pip", "pip3", "uv", "conda", "mamba", "pixi"};
-// Variables of the libraries themselves, by their prefixes.
+// Maps variables of the libraries themselves, by their prefixes.
 constexpr std::array<std::pair<std::string_view, Backend>, 4> k_prefixes{
     {{"NCCL_", Backend::nccl}, {"GLOO_", Backend::gloo}, {"CCL_", Backend::oneccl}, {"OMPI_", Backend::mpi}}};
 

@@ -38,8 +38,8 @@ enum Clue : std::uint32_t {
   clue_fine_tuning = 1 << 13,
 };
 
-// Says where a word is searched for: as the program of a command (with more words among its arguments), as a part of a
-// script's name, as a part of that or of an option's name, or among what a package manager installs.
+// States where a word is searched for: as the program of a command (with more words among its arguments), as a part of
+// a script's name, as a part of that or of an option's name, or among what a package manager installs.
 enum class Where : std::uint8_t { program, script, name, package };
 
 struct ClueWord {

@@ -31,7 +31,7 @@ namespace gridctl::sched {
 // Returns a text for people if the chosen host is not in time; empty if it is, or if nothing is known.
 [[nodiscard]] std::string late_warning(const Decision& decision, const JobKnowledge& known);
 
-// Says where the job runs.
+// States where the job runs.
 struct CurrentRun {
   HostName host;
   Estimate rest;  // if it goes on there

@@ -160,7 +160,7 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known,
       pools.push_back({island_name(island), "", {island.begin(), island.end()}});
   for (const Site& site : topology.sites) {
     const bool on_trust = near == Near::island;
-    // It was measured: it would be an island, unless the job's exchanges need less.
+    // The site was measured, so it would be an island, unless the job's exchanges need less.
     if (on_trust && !site.declared && !need_known) continue;
     pools.push_back({"site " + site.name,
                      on_trust && site.declared ? std::string(k_on_trust) : "",

@@ -20,7 +20,7 @@
 
 namespace gridctl::sched {
 
-// Says how close the members must be.
+// Describes how close the members must be.
 enum class Near : std::uint8_t {
   island,  // and identical
   site,    // one site, identical

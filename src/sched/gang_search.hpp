@@ -44,7 +44,7 @@ class GangSearch {
   WorkEstimate task_;
   std::size_t wanted_;
   std::vector<One> ones_;  // by price, then name
-  // Over ones_[i..]: sums of prices from the first on, least failure rate and greatest speed.
+  // Hold, over ones_[i..], sums of prices from the first on, least failure rate and greatest speed.
   std::vector<double> price_sum_, least_failures_, most_speed_;
   const std::function<bool(std::size_t, std::size_t)>* conflict_ = nullptr;
   bool conflicts_ = false;  // there are any

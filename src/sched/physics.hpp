@@ -28,8 +28,8 @@ struct Step {  // from one exchange to the next
   double idle_share = 0;  // 0..1
 };
 
-// The share of a link's rate that collectives reach, the lower end of measured values (0.70 to 0.75; badly tuned ones
-// reach 0.04).
+// Sets the share of a link's rate that collectives reach, the lower end of measured values (0.70 to 0.75; badly tuned
+// ones reach 0.04).
 inline constexpr double k_collective_share = 0.7;
 // Above this share, more than half of the cost is wasted, and half of the hosts or fewer would be as fast.
 inline constexpr double k_idle_max = 0.5;
@@ -37,7 +37,7 @@ inline constexpr double k_idle_max = 0.5;
 inline constexpr double k_idle_good = 0.2;
 // Longer pauses between exchanges are known to reduce quality (DiLoCo used 500).
 inline constexpr int k_sync_every_good = 500;
-// The share of a model's parameters that LoRA adapters hold.
+// Sets the share of a model's parameters that LoRA adapters hold.
 inline constexpr double k_adapter_share = 0.01;
 
 // REQUIRES: bytes_per_s > 0. A single member exchanges nothing.

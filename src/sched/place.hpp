@@ -47,8 +47,8 @@ struct Rejection {
   bool operator==(const Rejection&) const = default;
 };
 
-// Says what a lost host does to the job: 0 everything is lost, 1 the job restarts from its beginning, 2 its data
-// survive, 3 it continues elsewhere from its last checkpoint automatically, 4 nobody notices (stateless services).
+// Describes what a lost host does to the job: 0 everything is lost, 1 the job restarts from its beginning, 2 its data
+// survive, 3 it continues elsewhere from its last checkpoint automatically, 4 no effect (stateless services).
 struct Tolerance {
   int level = 0;
   std::string why;  // for people

@@ -16,7 +16,7 @@ namespace gridctl::sched {
 
 // Exact in doubles up to a million pairs. REQUIRES: pairs >= 1.
 [[nodiscard]] double failures_to_interruption(int pairs);
-// In the unit of `host_mtbf`. REQUIRES: host_mtbf > 0.
+// Returns the time in the unit of `host_mtbf`. REQUIRES: host_mtbf > 0.
 [[nodiscard]] double replicated_mtti(int pairs, double host_mtbf);
 
 // Seconds. `hosts`: the number that the job needs without replication; twice as many are considered.

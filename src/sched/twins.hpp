@@ -9,7 +9,7 @@
 
 namespace gridctl::sched {
 
-// Says where the twins of a job would run now, each on its own host.
+// States where the twins of a job would run now, each on its own host.
 struct TwinPlan {
   int wanted = 1;
   std::vector<Placement> placements;  // the job's own first; fewer than wanted when no other host would do now

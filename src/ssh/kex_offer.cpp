@@ -63,7 +63,7 @@ std::optional<KexOffer> parse_kex_offer(std::string_view first_bytes) {
     if (!list) return std::nullopt;
     lists.push_back(split(*list, ','));
   }
-  // Order: kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client.
+  // The order is kex, host keys, cipher to server, cipher to client, MAC to server, MAC to client.
   return KexOffer{lists[0], lists[1], lists[2], lists[4]};
 }
 

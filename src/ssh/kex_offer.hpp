@@ -15,7 +15,7 @@ namespace gridctl::ssh {
 
 struct KexOffer {
   std::vector<std::string> kex, host_keys, ciphers, macs;
-  // Says why nothing matches, for people: "it offers only host keys rsa-sha2-512".
+  // States why nothing matches, for people: "it offers only host keys rsa-sha2-512".
   [[nodiscard]] std::string difference(std::span<const std::string> key_types) const;
   [[nodiscard]] bool offers_any(std::span<const std::string> key_types) const;
 };

@@ -32,8 +32,8 @@ class Libssh2Channel : public Channel {
  public:
   Libssh2Channel(std::unique_ptr<Session> session, LIBSSH2_CHANNEL* channel, std::string peer)
       : session_(std::move(session)), channel_(channel), peer_(std::move(peer)), inbound_(k_inbound_bytes) {
-    // This is configured only after login: before, it breaks the key exchange. It requests no replies: libssh2 queues
-    // them for ever, and walks that queue at each read.
+    // The keepalive is configured only after login: before, it breaks the key exchange. It requests no replies: libssh2
+    // queues them for ever, and walks that queue at each read.
     libssh2_keepalive_config(session_->raw(), 0, 2);
     kept_alive_at_ = session_->clock().boot();
   }

@@ -21,7 +21,7 @@ struct Signer {
   const AgentKey& key;
 };
 
-// This is libssh2's callback: no exception may leave it.
+// Serves as libssh2's callback: no exception may leave it.
 int sign_with_agent(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* length, const unsigned char* data,
                     std::size_t data_length, void** abstract) {
   const Signer& signer = *static_cast<Signer*>(*abstract);
@@ -165,7 +165,7 @@ class Login {
     if (!signature_wanted_)
       return make_error(Code::auth_refused, target_.peer() + " does not accept keys, only: " + wanted, hint);
     return make_error(Code::auth_refused,
-                      target_.peer() + " accepted our key but asks for more, which nobody can type here: " + wanted,
+                      target_.peer() + " accepted our key but also asks for input that cannot be typed here: " + wanted,
                       hint);
   }
 

@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::size_t k_first_bytes_max = 16 * 1024;  // banner and the server's KEXINIT
 constexpr std::size_t k_noise_max = 8 * 1024;         // lines before the banner that RFC 4253 allows
-// libssh2 1.10 allocates what an `exit-signal` message claims before checking it (up to 4 GiB). Its queue holds at most
-// one window of 2 MiB, in packets that may be tiny.
+// libssh2 1.10 allocates the size that an `exit-signal` message claims before checking it (up to 4 GiB). Its queue
+// holds at most one window of 2 MiB, in packets that may be tiny.
 constexpr std::size_t k_allocation_max = 1u << 20;
 constexpr std::size_t k_allocated_max = 64u << 20;
 
@@ -133,7 +133,8 @@ Result<bool> Session::wait(BootTime deadline) {
 void* Session::allocate(std::size_t count) { return take_memory(count, libssh2_session_abstract(session_)); }
 
 Result<void> Session::prefer(std::span<const std::string> key_types) {
-  // No CBC, no SHA-1, no MD5, no ssh-rsa. A list without any known name gives -33 and silently keeps the defaults.
+  // Allows no CBC, no SHA-1, no MD5 and no ssh-rsa. A list without any known name gives -33 and silently keeps the
+  // defaults.
   const std::pair<int, std::string> wanted[] = {
       {LIBSSH2_METHOD_HOSTKEY, join(key_types, ",")},
       {LIBSSH2_METHOD_KEX,

@@ -19,7 +19,8 @@
 
 namespace gridctl::ssh {
 
-// Code::busy: the server accepts no more logins now, try again later. Code::unsupported: libssh2 cannot, `ssh` may.
+// Runs one session. Code::busy: the server accepts no more logins now, so try again later. Code::unsupported: libssh2
+// cannot connect, but the `ssh` program may.
 class Session {
  public:
   // Connects and exchanges keys; the server's key is one of the wanted types (e.g. those pinned), and not yet trusted.

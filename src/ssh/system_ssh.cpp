@@ -28,7 +28,7 @@ std::string option_path(const os::Path& path) {
   return text + "\"";
 }
 
-// Asked once.
+// Asks for the version once.
 const std::string& version_in_use() {
   static const std::string version = [] {
     os::RunOptions options;
@@ -157,7 +157,7 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
     if (has(words, "with partial success"))
       return make_error(Code::auth_refused,
-                        target.peer() + " accepted our key but asks for more, which nobody can type here: " + said,
+                        target.peer() + " accepted our key but also asks for input that cannot be typed here: " + said,
                         "ask its owner to let this user log in with a key alone (AuthenticationMethods publickey)");
     if (has(words, "device not found") || has(words, "-SK "))
       return make_error(Code::auth_refused,

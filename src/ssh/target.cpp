@@ -177,7 +177,7 @@ Result<Address> parse_address(std::string_view text) {
     address.port = parse_port(port.substr(1));
     if (!address.port) return bad_address(text, "the port is not a number from 1 to 65535");
   }
-  // Both may reach a shell through %h and %r of the user's configuration, or be read as an option.
+  // User and host may reach a shell through %h and %r of the user's configuration, or be read as an option.
   if (address.host.empty() || address.host[0] == '-' || address.host.size() > 255 || !all_in(address.host, "._:%-"))
     return bad_address(text, "a host consists of letters, digits and ._:%-");
   if (address.user.starts_with('-') || address.user.size() > 255 || !all_in(address.user, "._@+-"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes whom to connect to: an address with everything needed to log in, and the host keys that prove that it is
-// the same host.
+// Describes the target of a connection: an address with everything needed to log in, and the host keys that prove that
+// it is the same host.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@
 
 namespace gridctl::ssh {
 
-// Says how bytes travel. libssh2 (Debian 12's 1.10) is light enough for thousands of connections, but cannot do RSA
-// keys, FIDO keys, certificates, jump hosts, proxy commands and servers with AEAD ciphers only; the `ssh` program can.
+// Describes how bytes travel. libssh2 (Debian 12's 1.10) is light enough for thousands of connections, but cannot do
+// RSA keys, FIDO keys, certificates, jump hosts, proxy commands and servers with AEAD ciphers only; the `ssh` program
+// can.
 enum class TransportKind : std::uint8_t { automatic, libssh2, system };
 [[nodiscard]] std::string_view transport_name(TransportKind kind);  // "auto", "libssh2", "ssh"
 [[nodiscard]] Result<TransportKind> parse_transport(std::string_view name);

@@ -85,7 +85,8 @@ class ChunkStore : public ChunkReader {
   [[nodiscard]] Result<std::vector<std::uint32_t>> missing(std::span<const Digest> digests);
   // Returns the length of each blob as it was put; nullopt for missing ones.
   [[nodiscard]] Result<std::vector<std::optional<std::uint32_t>>> lengths(std::span<const Digest> digests);
-  // not_found when the blob is missing; checkpoint_damaged, naming pack and offset, when its bytes have changed.
+  // Fails with not_found if the blob is missing; checkpoint_damaged, naming pack and offset, when its bytes have
+  // changed.
   [[nodiscard]] Result<Bytes> get(const Digest& digest);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override { return get(digest); }
   // Returns the base that a difference in a pack was made from.

@@ -75,7 +75,7 @@ double entropy_bytes(ByteView bytes) {
   return bits / 8;
 }
 
-// Says how to keep one run of bytes: by predicted size, from a sample of it.
+// Describes how to keep one run of bytes: by predicted size, from a sample of it.
 struct Choice {
   bool pays = false;
   Effort effort = Effort::entropy;

@@ -42,9 +42,9 @@ inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth th
 [[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, Bytes base);
 inline constexpr double k_difference_gain_min = 0.06;
 
-// checkpoint_damaged unless `stored` is a complete encoding of exactly `plain_size` bytes; unsupported for an encoding
-// that this gridctl does not know. For a difference, `base` is its base. Allocates `plain_size` bytes and little more,
-// whatever `stored` claims.
+// Fails with checkpoint_damaged unless `stored` is a complete encoding of exactly `plain_size` bytes; unsupported for
+// an encoding that this gridctl does not know. For a difference, `base` is its base. Allocates `plain_size` bytes and
+// little more, whatever `stored` claims.
 [[nodiscard]] Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base = {});
 
 }  // namespace gridctl::store

@@ -43,7 +43,7 @@ class Fingerprints {
 
   // Loads the fingerprints of the tree with this root, or none if the file is missing or damaged.
   [[nodiscard]] static Fingerprints load(const os::Path& store, const Cipher& cipher, const Digest& root);
-  // Not durable: data lost in a power cut is simply hashed again.
+  // Saves without durability: data lost in a power cut is simply hashed again.
   [[nodiscard]] Result<void> save(const os::Path& store, const Cipher& cipher, const Digest& root) const;
 
  private:

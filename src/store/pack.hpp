@@ -49,7 +49,7 @@ struct PackIndex {
 // another length.
 [[nodiscard]] Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length);
 
-// Says which features a reader of such blobs needs.
+// States which features a reader of such blobs needs.
 [[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key = {});
 // Holds index and trailer for blobs that follow the header without gaps. REQUIRES: 1..k_pack_blobs_max entries.
 struct PackEnd {

@@ -32,7 +32,7 @@ struct PickleValue {
 
 class Pickle {
  public:
-  // unsupported: it uses an unknown feature, or is not a pickle.
+  // Fails with unsupported if it uses an unknown feature, or is not a pickle.
   [[nodiscard]] static Result<Pickle> parse(ByteView bytes);
   [[nodiscard]] const PickleValue& root() const { return *root_; }
 

@@ -30,7 +30,7 @@ struct RankFamily {
   auto operator<=>(const RankFamily&) const = default;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
 };
-// Returns the families of which every rank writes one file, and the ranks that have: each member holds only files of
+// Returns the families in which every rank writes one file, and the ranks that have: each member holds only files of
 // its own ranks, and at least two ranks have written. Files that torch's metadata names do not count.
 [[nodiscard]] std::map<RankFamily, std::set<std::uint32_t>> rank_families(std::span<const MemberTree> members);
 

@@ -39,7 +39,7 @@ struct PackRecipe {
 };
 
 [[nodiscard]] Bytes encode(const PackRecipe& recipe);
-// protocol_violation unless it is a complete recipe within the limits above.
+// Fails with protocol_violation unless it is a complete recipe within the limits above.
 [[nodiscard]] Result<PackRecipe> parse_recipe(ByteView bytes);
 
 // Maps storage ids to the digests of blobs whose content the other side has.

@@ -43,7 +43,7 @@ struct CopyRecord {
   bool operator==(const CopyRecord&) const = default;
 };
 
-// "checkpoints/JOB/SEQ".
+// Names a record: "checkpoints/JOB/SEQ".
 struct RecordName {
   JobId job;
   CheckpointSeq seq;
@@ -51,13 +51,13 @@ struct RecordName {
 };
 [[nodiscard]] std::string object_name(const RecordName& name);
 [[nodiscard]] std::optional<RecordName> parse_record_name(std::string_view object);
-// "packs/HEX.pack".
+// Returns "packs/HEX.pack".
 [[nodiscard]] std::string object_name(const NeededPack& pack);
 [[nodiscard]] std::optional<Digest> parse_pack_object(std::string_view object);
 
 // REQUIRES: at most k_record_packs_max packs, texts of at most k_record_text_max bytes.
 [[nodiscard]] Bytes seal_record(const CopyRecord& record, const StoreKey& key);
-// checkpoint_damaged unless it was sealed with this key and this name; unsupported for a newer version.
+// Fails with checkpoint_damaged unless it was sealed with this key and this name; unsupported for a newer version.
 [[nodiscard]] Result<CopyRecord> open_record(const RecordName& name, ByteView sealed, const StoreKey& key);
 
 }  // namespace gridctl::store

@@ -16,7 +16,7 @@ namespace gridctl::store {
 
 inline constexpr std::string_view k_mark_name = "place";
 
-// Says which store is copied there, and by which state directory.
+// States which store is copied there, and by which state directory.
 struct RemoteMark {
   KeyId key;
   ControllerId keeper;
@@ -28,7 +28,7 @@ struct RemoteMark {
 [[nodiscard]] Result<std::optional<RemoteMark>> read_mark(Backend& remote);  // nullopt: it is nobody's
 // Returns false if another writer was first.
 [[nodiscard]] Result<bool> write_mark(Backend& remote, const RemoteMark& mark);
-// refused, with what the remote says instead, unless it carries this mark.
+// Fails with refused, and the remote's own mark, unless it carries this mark.
 [[nodiscard]] Result<void> check_mark(Backend& remote, const RemoteMark& ours);
 
 // Writes, lists, reads and removes an object with a random name, and checks that a taken name is refused.
@@ -41,7 +41,7 @@ struct RemoteListing {
 };
 [[nodiscard]] Result<RemoteListing> list_remote(Backend& remote);
 
-// not_found if the record does not exist; otherwise as open_record.
+// Fails with not_found if the record does not exist; otherwise like open_record.
 [[nodiscard]] Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key);
 // Reads the complete content; io if it is larger.
 [[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max);

@@ -21,7 +21,7 @@ class RemoteSource final : public ChunkReader {
   [[nodiscard]] static Result<RemoteSource> open(Backend& remote, const StoreKey& key,
                                                 const std::vector<NeededPack>& packs);
 
-  // not_found if no intact pack lists it; checkpoint_damaged if its bytes are wrong. Threads may share it.
+  // Fails with not_found if no intact pack lists it; checkpoint_damaged if its bytes are wrong. Threads may share it.
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override;
 
   struct Problem {
@@ -29,7 +29,7 @@ class RemoteSource final : public ChunkReader {
     std::string why;
   };
   [[nodiscard]] const std::vector<Problem>& problems() const { return problems_; }
-  // Reads every blob of one of the packs; returns what is wrong, or empty. `read_bytes` counts.
+  // Reads every blob of one of the packs; returns the problem, or an empty text. `read_bytes` counts.
   [[nodiscard]] Result<std::string> check(const Digest& pack, std::uint64_t& read_bytes);
 
  private:

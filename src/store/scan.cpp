@@ -215,7 +215,7 @@ class ScanFile : public FileWork {
     return std::unique_ptr<FileWork>(std::move(work));
   }
 
-  // Returns true if nobody wants the content, and the file system has none.
+  // Returns true if the content is not wanted, and the file system has none.
   [[nodiscard]] bool is_hole(std::uint64_t offset, std::uint64_t size) const {
     if (options_.fingerprints != nullptr || options_.on_chunk || options_.on_chunk_after) return false;
     const std::optional<std::uint64_t> data = os::next_data(fd_.get(), offset);

@@ -40,7 +40,7 @@ struct ScanOptions {
   std::function<bool(const Seen&)> only;
   // Selects the directories to enter, by path. Empty: all.
   std::function<bool(const std::string&)> enters;
-  // Called repeatedly with the bytes read so far; an error stops the scan. Empty: not called.
+  // Gets called repeatedly with the bytes read so far; an error stops the scan. Empty: not called.
   std::function<Result<void>(std::uint64_t bytes)> on_progress;
   // Gets each chunk as it is read, including equal ones; with several threads, all of them call it. An error stops the
   // scan.
@@ -62,7 +62,7 @@ struct Scan {
 // Returns the folder of a path, "." at the top, and its name there.
 [[nodiscard]] std::pair<std::string, std::string> split_path(const std::string& path);
 
-// busy (retry later) if files kept changing while they were read.
+// Fails with busy (retry later) if files kept changing while they were read.
 [[nodiscard]] Result<Scan> scan(int directory_fd, const ScanOptions& options);
 [[nodiscard]] Result<Scan> scan(const os::Path& directory, const ScanOptions& options);
 
@@ -82,7 +82,7 @@ struct Scan {
 // Reads chunks of a tree back from the files it was made of, and checks that they have not changed.
 class DirectoryChunks : public ChunkReader {
  public:
-  // Both must outlive the object.
+  // The descriptor and the tree must outlive the object.
   DirectoryChunks(int directory_fd, const Tree& tree);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override;  // busy when the file has changed
 

@@ -32,15 +32,15 @@ struct Snapshot {
 
 struct SnapshotOptions {
   std::uint64_t bytes_max = 0;  // no_space beyond; 0 = no limit
-  // An earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
+  // Points to an earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
   const Snapshot* previous = nullptr;
   os::Path previous_directory;
   Fingerprints* fingerprints = nullptr;  // of `previous`; of this one when it succeeds. May be null
   unsigned threads = 1;                  // that hash
   Selection selection{};                 // not_found when it wants of the previous what that does not have
   std::vector<std::string> known_as{};   // as ScanOptions::known_as, of the source
-  // Nothing is judged: files may change, appear and disappear while they are copied, and a file that cannot be copied
-  // is noted.
+  // Copies everything without judging it: files may change, appear and disappear while they are copied, and a file that
+  // cannot be copied is noted.
   bool as_left = false;
   bool is_still = false;  // nobody writes there any more: files get a second name instead of being copied
 };

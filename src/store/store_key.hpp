@@ -37,7 +37,8 @@ class StoreKey final : public Cipher {
   crypto::HmacKey names_, keys_;
 };
 
-// state_unreadable if it is not a key file. A protected file needs its passphrase: usage if that is missing or wrong.
+// Fails with state_unreadable if it is not a key file. A protected file needs its passphrase: usage if that is missing
+// or wrong.
 [[nodiscard]] Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase = {});
 
 inline constexpr std::size_t k_key_file_max = 64 * 1024;  // bytes, with what newest.hpp adds

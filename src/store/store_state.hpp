@@ -133,8 +133,8 @@ struct ChunkStore::State {
   Result<void> begin_pack() GRIDCTL_REQUIRES(mutex);
   [[nodiscard]] UnpublishedPack* unpublished_with(std::uint32_t number) GRIDCTL_REQUIRES(mutex);
   [[nodiscard]] BlobPlace place_in(const UnpublishedPack& pack, const PackEntry& entry) const;
-  // These release the mutex while a disk works. `entry`: without its offset, which is the end of the open pack, and its
-  // length. Closes the pack when it is full.
+  // Append a blob; they release the mutex while a disk works. `entry`: without its offset, which is the end of the open
+  // pack, and its length. Closes the pack when it is full.
   Result<void> append(PackEntry entry, ByteView stored) GRIDCTL_REQUIRES(mutex);
   // Makes and publishes encrypted copies of open blobs in a store with a key.
   Result<void> encrypt_open(std::span<const Digest> digests) GRIDCTL_REQUIRES(mutex);

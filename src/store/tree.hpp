@@ -80,7 +80,7 @@ struct TreeLimits {
 
 // REQUIRES: the tree came from make_tree or parse_manifest.
 [[nodiscard]] Bytes to_manifest(const Tree& tree);
-// checkpoint_damaged if it is not a canonical manifest within the limits.
+// Fails with checkpoint_damaged if it is not a canonical manifest within the limits.
 [[nodiscard]] Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits = {});
 // Returns the SHA-256 of the manifest.
 [[nodiscard]] Digest root_of(ByteView manifest);

@@ -22,7 +22,7 @@ struct Parcel {
   store::Encoding encoding;  // raw: the bytes are the content
 };
 
-// Says which codecs one side decodes. Announced by words of the handshake, "codec-N": gridctl-agent(7).
+// States which codecs one side decodes. Announced by words of the handshake, "codec-N": gridctl-agent(7).
 class Codecs {
  public:
   Codecs() = default;  // none: everything travels plain

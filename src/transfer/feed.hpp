@@ -16,7 +16,7 @@ namespace gridctl::transfer {
 
 class Feed {
  public:
-  // Both are called from the feed's own thread.
+  // The feed calls both functions from its own thread.
   struct Source {
     std::function<std::optional<store::Chunk>()> next;
     std::function<Result<Bytes>(const Digest&)> read;

@@ -26,11 +26,11 @@ struct PullGuard {
   std::function<Result<void>(std::uint64_t)> room = {};
 };
 
-// manifest → root, limits and quota checked → get missing chunks, pipelined, each chunk hashed → manifest put → seal →
-// all chunks claimed once more. When it returns success, the checkpoint is complete and durable in `into` under
-// `expected_root`. Resumable: chunks received completely are not fetched again. `bytes_quota` 0 = none. With `earlier`,
-// its chunk at the same position may be the base of a difference. After an error, the link is in an unknown state:
-// close it.
+// Pulls one checkpoint: manifest → root, limits and quota checked → get missing chunks, pipelined, each chunk hashed →
+// manifest put → seal → all chunks claimed once more. When it returns success, the checkpoint is complete and durable
+// in `into` under `expected_root`. Resumable: chunks received completely are not fetched again. `bytes_quota` 0 = none.
+// With `earlier`, its chunk at the same position may be the base of a difference. After an error, the link is in an
+// unknown state: close it.
 [[nodiscard]] Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& checkpoint,
                                              const Digest& expected_root, std::uint64_t bytes_quota,
                                              store::ChunkStore& into, const os::Clock& clock,

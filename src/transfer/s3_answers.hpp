@@ -40,7 +40,7 @@ struct S3Page {
 struct S3Range {
   std::uint64_t first = 0, last = 0, total = 0;
 };
-// protocol_violation unless first <= last < total.
+// Fails with protocol_violation unless first <= last < total.
 [[nodiscard]] Result<S3Range> parse_content_range(std::string_view header);
 
 }  // namespace gridctl::transfer

@@ -35,7 +35,7 @@ Error with_retry(Error error, Retry retry) {
   return error;
 }
 
-// Says where the bucket is, if it is in another region.
+// States where the bucket is, if it is in another region.
 Error wrong_region(const http::Answer& answer, const S3Error& error) {
   const std::string_view header = answer.header("x-amz-bucket-region");
   const std::string_view region = is_s3_region(header) ? header : std::string_view(error.region);

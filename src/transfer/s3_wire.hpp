@@ -32,7 +32,7 @@ struct S3Call {
   std::function<bool(std::uint64_t sent)> progress = {};
 };
 
-// Next step after an answer.
+// Names the next step after an answer.
 enum class S3Next : std::uint8_t {
   take,         // the caller knows what to make of it
   again,        // later, the same

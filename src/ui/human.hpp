@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times, money and states as people read them. Pure: "now" is an argument.
+// Formats times, money and states for people. Pure: "now" is an argument.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace gridctl::ui {
 
-// "just now", "42s ago", "3h ago", "5d ago", "in 2m" when the clock was set back; "-" when there is none.
+// Returns "just now", "42s ago", "3h ago", "5d ago", "in 2m" if the clock was set back; "-" if there is none.
 [[nodiscard]] std::string age(std::optional<WallTime> then, WallTime now);
-// From `from` to `to` or `now`: "3m12s".
+// Formats the time from `from` to `to` or `now`: "3m12s".
 [[nodiscard]] std::string span(std::optional<WallTime> from, std::optional<WallTime> to, WallTime now);
-// In the reader's time zone: "12:16:25" today, "2026-11-21 12:16:25" on another day, or "-".
+// Formats an instant in the reader's time zone: "12:16:25" today, "2026-11-21 12:16:25" on another day, or "-".
 [[nodiscard]] std::string moment(std::optional<WallTime> time, WallTime now);
-// "$1.25", "$0.004"; "-" for zero when `dash`.
+// Formats "$1.25", "$0.004"; "-" for zero if `dash`.
 [[nodiscard]] std::string money(double dollars, bool dash = true);
-// "2x RTX 4090 24 GiB", groups joined by ", "; "-" without any.
+// Returns "2x RTX 4090 24 GiB", with groups joined by ", "; "-" without any.
 [[nodiscard]] std::string gpus(const Inventory& inventory);
-// "0.5", "4": so many significant digits, without needless ones.
+// Formats "0.5", "4" with at most this many significant digits, and no more than necessary.
 [[nodiscard]] std::string number(double value, int digits = 6);
 [[nodiscard]] Paint paint_of(job::JobState state);
 [[nodiscard]] Paint paint_of_liveness(std::string_view liveness);

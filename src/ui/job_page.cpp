@@ -39,7 +39,7 @@ path{fill:none;stroke-width:1.8}.l0{stroke:var(--c0)}.l1{stroke:var(--c1)}.l2{st
 </style>
 )";
 
-// Text of the job or a host, for any place in the page.
+// Escapes text of the job or a host, for any place in the page.
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : sanitize(text, k_text_max)) {
@@ -87,7 +87,7 @@ std::string head(const JobPage& page, WallTime now) {
   return out + "</div>\n";
 }
 
-// A bar for each attempt from its start to its end, with a mark for each of its checkpoints.
+// Draws a bar for each attempt from its start to its end, with a mark for each of its checkpoints.
 std::string timeline(const JobPage& page, WallTime now) {
   if (page.attempts.empty()) return "<p class=dim>No attempt has started.</p>\n";
   const double from = static_cast<double>(page.job.submitted_at.ms);
@@ -134,7 +134,7 @@ std::string attempts_table(const JobPage& page, WallTime now) {
   return out + "</table></div>\n";
 }
 
-// As many points as a screen can show; the first and the last of each stretch.
+// Keeps as many points as a screen can show; the first and the last of each stretch.
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   std::vector<std::pair<double, double>> kept;
   const std::size_t stride = points.size() / k_page_points + 1;

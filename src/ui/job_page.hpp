@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as one HTML page that needs no network: the timeline of its attempts, its loss curve, checkpoints, cost and
-// events. Pure.
+// Writes a job as one HTML page that needs no network: the timeline of its attempts, its loss curve, checkpoints, cost
+// and events. Pure.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace gridctl::ui {
 
-// A number that an attempt printed or reported, by step; steps ascend.
+// Holds a number that an attempt printed or reported, by step; steps ascend.
 struct Curve {
   AttemptNumber attempt;
   std::vector<std::pair<double, double>> points;  // step, value
@@ -31,9 +31,9 @@ struct JobPage {
 };
 inline constexpr std::size_t k_page_events = 300, k_page_points = 400, k_page_checkpoints = 50;
 
-// A page begins with this: a file that does is a page and may be replaced by a newer one.
+// A page begins with this text: a file that begins with it is a page and may be replaced by a newer one.
 inline constexpr std::string_view k_page_mark = "<!doctype html>\n<!-- gridctl job report -->\n";
-// At most some 300 kB. All texts of the job and its hosts are escaped.
+// Returns at most some 300 kB. All texts of the job and its hosts are escaped.
 [[nodiscard]] std::string job_page(const JobPage& page, WallTime now);
 
 }  // namespace gridctl::ui

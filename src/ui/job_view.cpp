@@ -19,7 +19,7 @@ std::string flat(std::string_view text) {
   return line;
 }
 
-// The last attempts; those before are counted, not listed.
+// Shows only the last attempts; earlier ones are counted, not listed.
 constexpr std::size_t k_attempts_shown = 4;
 constexpr std::size_t k_members_shown = 8;  // with what they use
 

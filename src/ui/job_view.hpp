@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job on a terminal: the block that `job watch` redraws, and the lines it prints where it may not.
+// Shows one job on a terminal: the block that `job watch` redraws, and the lines that it prints if it cannot redraw.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct JobView {
   std::optional<registry::JobUse> use{};  // while it runs
 };
 
-// The block: a few lines without newlines, each at most `columns` wide.
+// Returns the block: a few lines without newlines, each at most `columns` wide.
 [[nodiscard]] std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_t columns, Style style);
-// "12:16:25  attempt 2 started on ada" of an event; sanitised, one line.
+// Formats an event as "12:16:25  attempt 2 started on ada"; sanitised, one line.
 [[nodiscard]] std::string event_line(const registry::EventRecord& event, WallTime now, Style style);
 }  // namespace gridctl::ui

@@ -15,9 +15,8 @@ namespace gridctl::ui {
 namespace {
 using Json = nlohmann::ordered_json;
 
-// Foreign text may hold any bytes: replaced, never an exception.
-// Whoever looks at it does so on a terminal, too: what a terminal obeys, or what is not seen, is written as \uXXXX. The
-// value is the same.
+// Writes JSON. Foreign text may contain any bytes, which are replaced without an exception. Because people look at it
+// on terminals, too, control and invisible characters are written as \uXXXX. The value is the same.
 std::string dump(const Json& json) {
   return escape_deceptive(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -29,7 +28,7 @@ Json or_null(const std::optional<T>& value) {
 }
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// Use of the member's host, or null when the attempt is not the one that runs, or nothing was measured.
+// Returns the use of the member's host, or null if the attempt is not the running one, or nothing was measured.
 Json use_value(const registry::JobUse* use, const job::Attempt* running, Epoch epoch, int rank) {
   if (use == nullptr || running == nullptr || use->epoch != epoch || running->epoch != epoch) return Json();
   const job::Member* member = running->member(rank);
@@ -113,7 +112,7 @@ Json unit_value(const sched::UnitStanding& unit) {
               {"not_before", unit.state == sched::UnitState::quarantined ? Json(format_rfc3339(unit.until)) : Json()}};
 }
 
-// The host's own, then that of each GPU that is not ok, and who uses which without a lease.
+// Returns the host's own standing, then that of each GPU that is not ok, and the users without a lease.
 Json standing_value(const sched::HostStanding& standing) {
   const auto own = standing.units.find("");
   Json value = unit_value(own == standing.units.end() ? sched::UnitStanding{} : own->second);

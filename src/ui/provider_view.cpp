@@ -25,7 +25,7 @@ std::string joined(const std::map<std::string, std::string>& labels) {
   return join(words, ", ");
 }
 
-// "now of most", "now" when they are one, "-" when unknown.
+// Formats "now of most", "now" if they are equal, "-" if unknown.
 template <class T>
 std::string of(const std::optional<T>& now, const std::optional<T>& most) {
   if (!now && !most) return "-";

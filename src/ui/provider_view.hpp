@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything about one provider, for a terminal: what its owner said, what was found, what is unknown and why.
+// Shows everything about one provider on a terminal: its owner's statements, the findings, and the unknown facts with
+// their reasons.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +29,16 @@ struct ProviderView {
   std::optional<sched::HostStanding> standing;               // nullopt: its health was never looked at
 };
 
-// Whole lines. `columns` 0: nothing is cut, for pipes.
+// Returns complete lines. `columns` 0: nothing is cut, for pipes.
 [[nodiscard]] std::string provider_view(const ProviderView& view, WallTime now, std::size_t columns, Style style);
 
-// "gen 4 x16", "gen 1 of 4, x8 of 16": what it is now and at most.
+// Formats "gen 4 x16", "gen 1 of 4, x8 of 16": the current and the maximum value.
 [[nodiscard]] std::string pcie_text(const PcieLink& link);
-// "700 W", "500 W, made for 700 W"
+// Formats "700 W", "500 W, made for 700 W".
 [[nodiscard]] std::string power_text(const GpuPower& power);
-// "NV18", "xGMI", "PIX": as the vendors' tools call it.
+// Returns "NV18", "xGMI", "PIX": the names of the vendors' tools.
 [[nodiscard]] std::string link_text(const GpuLink& link);
-// Gaps of one reason and detail together: "needs_bench: units of every GPU (nvidia-smi does not tell)".
+// Groups gaps of one reason and detail: "needs_bench: units of every GPU (nvidia-smi does not tell)".
 [[nodiscard]] std::vector<std::string> gap_lines(const Inventory& inventory);
 
 }  // namespace gridctl::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colour, only where it is wanted.
+// Adds colour, only if it is wanted.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of text: columns aligned by display width, fitted to the terminal.
+// Formats a table of text: columns aligned by display width, fitted to the terminal.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct Column {
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
-  // Cells are sanitised and put on one line; missing cells are empty.
+  // Adds a row. Cells are sanitised and put on one line; missing cells are empty.
   void add(std::vector<std::string> cells, std::vector<Paint> paints = {});
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Whole lines with their newlines. `columns_max` 0: nothing is cut, for pipes.
+  // Returns complete lines with their newlines. `columns_max` 0: nothing is cut, for pipes.
   [[nodiscard]] std::string render(std::size_t columns_max, Style style) const;
 
  private:
@@ -33,7 +33,7 @@ class Table {
     std::vector<std::string> cells;
     std::vector<Paint> paints;
   };
-  // Without columns that may be dropped, until the rest fits when those that shrink are as narrow as they may be.
+  // Returns the table without optional columns, until the rest fits at the minimum width of the columns that shrink.
   [[nodiscard]] Table with_room(std::size_t columns_max) const;
   [[nodiscard]] std::vector<std::size_t> widths(std::size_t columns_max) const;
   std::vector<Column> columns_;
@@ -41,7 +41,7 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// "key   value" lines, keys padded to the longest; values sanitised.
+// Formats "key   value" lines, keys padded to the longest; values sanitised.
 class Facts {
  public:
   void add(std::string key, std::string value);  // an empty value is left out

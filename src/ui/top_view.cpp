@@ -166,7 +166,7 @@ std::vector<std::string> top_screen(const TopView& view, WallTime now, std::size
   if (rows > 0) {
     const std::size_t room = std::max(rows, lines.size() + 1 + 2 * k_rows_least) - lines.size() - 1;
     const std::size_t hosts = view.hosts.size() + 1, jobs = view.jobs.size() + 1;
-    // Each gets half; what one does not need is the other's.
+    // Each half gets half the rows; rows that one does not need go to the other.
     host_rows = std::max({k_rows_least, room / 2, room - std::min(room, jobs)});
     job_rows = std::max(k_rows_least, room - std::min({room, host_rows, hosts}));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All hosts and unfinished jobs on one screen: what `gridctl top` shows. Pure.
+// Shows all hosts and unfinished jobs on one screen, for `gridctl top`. Pure.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct TopView {
   registry::UseNow use;
 };
 
-// Lines without newlines, each at most `columns` wide (0: not cut). At most `rows` of them: what does not fit is
+// Returns lines without newlines, each at most `columns` wide (0: not cut), and at most `rows` of them; the rest is
 // counted; 0: all.
 [[nodiscard]] std::vector<std::string> top_screen(const TopView& view, WallTime now, std::size_t columns, std::size_t rows,
                                                   Style style, const std::string& keys);

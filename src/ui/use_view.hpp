@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The use of hosts and GPUs by running jobs as people and programs read it. Pure.
+// Formats the use of hosts and GPUs by running jobs for people and programs. Pure.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,21 @@
 
 namespace gridctl::ui {
 
-// "▁▃█": a character for each percentage, at most `width` of them, the newest last.
+// Returns "▁▃█": a character for each percentage, at most `width` of them, the newest last.
 [[nodiscard]] std::string sparkline(std::span<const int> percents, std::size_t width);
-// "97 %", "-" when nobody told.
+// Returns "97 %", or "-" if it was not reported.
 [[nodiscard]] std::string percent_text(std::optional<int> percent);
-// "61.2 of 80 GiB", of all GPUs together; empty when none told.
+// Returns "61.2 of 80 GiB", of all GPUs together; empty if none was reported.
 [[nodiscard]] std::string gpu_memory_text(const Use& use);
-// The hottest: "64 °C", empty when none told.
+// Returns the hottest: "64 °C", empty if none was reported.
 [[nodiscard]] std::string heat_text(const Use& use);
-// "GPU 97 %  61.2 of 80 GiB  64 °C  CPU 3.5 of 8  memory 6.0 GiB".
+// Returns "GPU 97 %  61.2 of 80 GiB  64 °C  CPU 3.5 of 8  memory 6.0 GiB".
 [[nodiscard]] std::string use_text(const registry::MemberUse& member);
-// A line for each member, at most `most` of them: "rank 1  ada  GPU 97 %  …  ▁▃█".
+// Returns a line for each member, at most `most` of them: "rank 1  ada  GPU 97 %  …  ▁▃█".
 [[nodiscard]] std::vector<std::string> use_lines(const registry::JobUse& job, std::size_t columns, std::size_t most);
-// RANK, PROVIDER, GPU, GPU MEMORY, HEAT, CPU, MEMORY, LAST MINUTES.
+// Returns a table with RANK, PROVIDER, GPU, GPU MEMORY, HEAT, CPU, MEMORY, LAST MINUTES.
 [[nodiscard]] Table use_table(const registry::JobUse& job);
-// {"measured_at","cpus","memory_bytes","gpus":[{"uuid","busy_percent","memory_bytes","memory_total_bytes",
+// Returns {"measured_at","cpus","memory_bytes","gpus":[{"uuid","busy_percent","memory_bytes","memory_total_bytes",
 // "temperature_c"}],"history_percent":[…]}. `uuids`: of the member's GPUs.
 [[nodiscard]] std::string use_json(const registry::MemberUse& member, std::span<const std::string> uuids);
 

@@ -33,7 +33,7 @@ class History {
   // Returns the changes since the previous look. The listing is ascending by path and must outlive the news.
   [[nodiscard]] std::vector<News> look(const std::vector<FileFact>& files, BootTime now);
 
-  // Called once for each state of a file. REQUIRES: the file is in the listing of the last look.
+  // Gets called once for each state of a file. REQUIRES: the file is in the listing of the last look.
   [[nodiscard]] const store::Inspection& inspect(const FileFact& file, const store::Inspect& inspect);
   // Returns how long the file has not changed; its first bytes are cached that long.
   [[nodiscard]] Duration unchanged_for(std::string_view path, BootTime now) const;

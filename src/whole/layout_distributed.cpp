@@ -25,7 +25,7 @@ std::set<std::string> shards_named(std::string_view pickle) {
     const std::size_t begin = pickle.substr(from, at - from).rfind("__");
     if (begin == std::string_view::npos) continue;
     std::string name(pickle.substr(from + begin, at - from - begin));
-    // "__0_12": the second pair of underscores of "__0__1" does not occur.
+    // Accepts "__0_12"; names with a second pair of underscores, such as "__0__1", do not occur.
     if (std::all_of(name.begin() + 2, name.end(), [](char c) { return c == '_' || is_digit(c); }))
       names.insert(name + std::string(k_shard_end));
   }

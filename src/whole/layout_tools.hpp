@@ -11,7 +11,7 @@
 
 namespace gridctl::whole {
 
-// Says why something is incomplete, and which file to blame (a path of the listing).
+// States why something is incomplete, and which file to blame (a path of the listing).
 struct Trouble {
   std::string why, blame;
   bool absent = false;  // a file that belongs to it is not there

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the look itself: what is new, which of it a layout knows, and what the job says about it.
+// Implements the look itself: it finds the new files, the layouts that know them, and the job's statements about them.
 #include "whole/watch.hpp"
 
 #include <fnmatch.h>

@@ -24,7 +24,7 @@ namespace gridctl::whole {
 
 using store::Listing;
 
-// Says whether a program is still writing.
+// States whether a program is still writing.
 enum class Writer : std::uint8_t {
   running,
   exited,  // the program ended by itself with code 0

@@ -50,7 +50,7 @@ void fields(R& r, Of<R, BagOrder>& m) {
   r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max)
       .word("kind", m.kind, order_kind_name, parse_order_kind);
   r.check(m.items.empty() || (m.kind == OrderKind::grant && m.items.size() == m.count),
-          "has not one item for each task");
+          "does not have one item for each task");
 }
 
 // Keys are short, because thousands travel at once.

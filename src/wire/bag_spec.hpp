@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how a worker of a bag runs its tasks: a part of the attempt's specification; gridctl-agent(7), BAGS.
+// Describes how a worker of a bag runs its tasks: a part of the attempt's specification; gridctl-agent(7), BAGS.
 #pragma once
 
 #include <cstdint>

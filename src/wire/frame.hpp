@@ -13,7 +13,7 @@
 
 namespace gridctl::wire {
 
-// The agent's first line on stdout; anything that a login shell prints before it is noise.
+// Starts the agent's first line on stdout; anything that a login shell prints before it is noise.
 inline constexpr std::string_view k_preamble = "\nGRIDCTL-AGENT/1\n";
 inline constexpr std::size_t k_noise_max = 128 * 1024;  // bytes of login noise tolerated before the preamble
 inline constexpr std::size_t k_frame_max = 1024 * 1024;  // payload bytes of one frame
@@ -35,8 +35,8 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Header: "GF" magic, kind (1 byte), flags (1 byte, zero), stream (4, big endian), payload length (4, BE),
-// CRC-32 of these twelve bytes and the payload (4, BE); then the payload.
+// Encodes a frame. Header: "GF" magic, kind (1 byte), flags (1 byte, zero), stream (4, big endian), payload length (4,
+// BE), CRC-32 of these twelve bytes and the payload (4, BE); then the payload.
 [[nodiscard]] std::string encode(const Frame& frame);  // REQUIRES: payload <= k_frame_max
 
 // Decodes incrementally: feed bytes as they arrive, take complete frames.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says what the owner of a lent machine lets one researcher do there, as its agent reads it: lend/ID/terms.json,
-// gridctl-lend(7).
+// Holds the terms under which the owner of a lent machine lets one researcher use it, as its agent reads them:
+// lend/ID/terms.json, gridctl-lend(7).
 #pragma once
 
 #include <array>
@@ -60,12 +60,13 @@ struct GuestTerms {
 // Registries that give images to everyone, or to everyone who logs in there.
 inline constexpr std::array<std::string_view, 8> k_public_registries{
     "docker.io", "ghcr.io", "quay.io", "nvcr.io", "gcr.io", "public.ecr.aws", "mcr.microsoft.com", "registry.gitlab.com"};
-// In a list of registries: images that the machine's engine holds under this name, and that have no registry.
+// Stands in a list of registries for images that the machine's engine holds under this name, and that have no registry.
 inline constexpr std::string_view k_local_images = "localhost";
-// usage unless it is a host with or without a port. Its addresses are not checked.
+// Fails with usage unless it is a host with or without a port. Its addresses are not checked.
 [[nodiscard]] Result<void> check_registry(std::string_view registry);
 
-// File beside the terms: while a program of the owner's is on a GPU, milliseconds since 1970 until which no job starts.
+// Names the file beside the terms with a time: while a program of the owner is on a GPU, milliseconds since 1970 until
+// which no job starts.
 inline constexpr std::string_view k_reclaimed_file = "reclaimed";
 
 // Beside the terms: while the machine's state keeps jobs away, a line: milliseconds since 1970 until which no job begins,

@@ -21,7 +21,7 @@ inline constexpr std::size_t k_health_events_max = 64;     // the newest of the 
 inline constexpr std::size_t k_health_packages_max = 64;
 inline constexpr std::size_t k_health_text_max = 240;  // bytes of one line
 
-// Says whose a process on a GPU is.
+// States whose a process on a GPU is.
 enum class ProcessOwner : std::uint8_t {
   foreign,   // nobody's that gridctl knows
   leased,    // of an attempt that holds a lease on that GPU

@@ -15,7 +15,7 @@
 
 namespace gridctl::wire {
 
-// stacks: reply {}, one data frame of text, end.
+// Requests stacks: reply {}, one data frame of text, end.
 inline constexpr std::string_view k_stacks_operation = "stacks";
 inline constexpr std::size_t k_stacks_bytes_max = 512 * 1024;
 struct StacksRequest {
@@ -23,7 +23,7 @@ struct StacksRequest {
   Epoch epoch;
 };
 
-// steps: the last lines of $GRIDCTL_METRICS, oldest first.
+// Requests steps: the last lines of $GRIDCTL_METRICS, oldest first.
 inline constexpr std::string_view k_steps_operation = "steps";
 inline constexpr std::size_t k_steps_max = 1024;
 struct StepsRequest {
@@ -37,8 +37,8 @@ struct ToldStep {
   bool operator==(const ToldStep&) const = default;
 };
 
-// metrics: bytes of $GRIDCTL_METRICS as the newest launch of the attempt wrote it, answered like `log`. An older agent
-// answers `unsupported`.
+// Requests metrics: bytes of $GRIDCTL_METRICS as the newest launch of the attempt wrote it, answered like `log`. An
+// older agent answers `unsupported`.
 inline constexpr std::string_view k_metrics_operation = "metrics";
 
 struct StepsReply {

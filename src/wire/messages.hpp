@@ -24,7 +24,7 @@
 
 namespace gridctl::wire {
 
-// Operations of requests; the other headers have their own.
+// Names the operations of requests; the other headers define their own.
 inline constexpr std::string_view k_hello_operation = "hello", k_probe_operation = "probe", k_log_operation = "log",
                                   k_health_operation = "health", k_prepare_operation = "prepare",
                                   k_stop_operation = "stop", k_clean_operation = "clean",
@@ -41,7 +41,7 @@ inline constexpr std::size_t k_how_max = 200;                  // bytes of HostC
 inline constexpr std::size_t k_checkpoint_notes_max = 16;       // of one checkpoint
 inline constexpr std::size_t k_glob_max = 1024;                // bytes of whole_when
 
-// First frame each way (kind request from the controller, reply from the agent).
+// Holds the first frame each way (kind request from the controller, reply from the agent).
 struct ControllerHello {
   int version_min = k_version_min, version_max = k_version_max;
   std::vector<std::string> features;
@@ -223,7 +223,7 @@ struct AttemptStatus {
 // Shifts every time back by this many milliseconds (>= 0), and reduces the remaining limits as much.
 void make_older(AttemptStatus& status, std::int64_t ms);
 
-// Says how often a job should save and its host look. Zero: unchanged.
+// Describes how often a job should save and its host look. Zero: unchanged.
 struct Tempo {
   Duration interval{};  // advice to the job
   Duration pause{};     // the host takes no two snapshots closer together
@@ -266,7 +266,7 @@ struct LogReply {
   std::uint64_t end_offset = 0;
 };
 
-// Bulk operations (own connection):
+// Defines the bulk operations (own connection):
 //   have  {"chunks":[hex…<=4096]} -> reply {"missing":[index…]}
 //   put   {"chunk":hex,"bytes":n} + data* + end -> reply {"stored":true}
 //   seal  {} -> reply {}: everything put on this connection is durable in the host's cache
@@ -300,7 +300,8 @@ struct EndRecord {
   std::uint16_t codec_parameter = 0;
 };
 
-// Encoding: request payload is {"op":NAME, …}. The name is the first word of each function pair below.
+// Returns the name of a request, whose payload is {"op":NAME, …}. The name is the first word of each function pair
+// below.
 [[nodiscard]] std::string request_name(std::string_view payload);  // "" when it is no JSON object with "op"
 
 // Every reply that is an error is {"error":{"code","message","hint"}}.

@@ -21,7 +21,7 @@ inline constexpr std::string_view k_receipts_feature = "receipts", k_receipts_op
 inline constexpr std::size_t k_receipts_most = 64;           // in one message
 inline constexpr std::size_t k_receipt_bytes_max = 8 * 1024;  // of one, or of an answer to one
 
-// The folder "receipts" of an invitation on the lent machine, and its files.
+// Names the folder "receipts" of an invitation on the lent machine, and its files.
 inline constexpr std::string_view k_receipts_folder = "receipts";
 inline constexpr std::string_view k_receipts_book = "book";                    // a receipt a line, oldest first
 inline constexpr std::string_view k_receipts_answers = "answers";              // the researcher's, in the same order

@@ -10,9 +10,9 @@
 
 namespace gridctl::wire {
 
-// The host's first line: this, a space, its claim (64 hexadecimal digits), a space, the machine's name.
+// Starts the host's first line: this, a space, its claim (64 hexadecimal digits), a space, the machine's name.
 inline constexpr std::string_view k_relay_hello = "GRIDCTL-RELAY/1";
-// Lines of the relay. They also begin with '\n', because login noise may precede them.
+// Answer the host. The relay's lines also begin with '\n', because login noise may precede them.
 inline constexpr std::string_view k_relay_ready = "\nGRIDCTL-RELAY/1 ready\n";
 inline constexpr std::string_view k_relay_refused = "\nGRIDCTL-RELAY/1 refused ";  // the reason ends the line
 // While there is no caller, the relay sends this every k_relay_beat, and the host sends it back.
@@ -22,7 +22,7 @@ inline constexpr std::string_view k_relay_go = "go\n";
 inline constexpr Duration k_relay_beat = std::chrono::seconds{1};
 inline constexpr Duration k_relay_silence = std::chrono::seconds{5};  // then the other one is gone
 inline constexpr std::size_t k_claim_digits = 64;
-// The caller's line: the host listens, or this line says why not.
+// Answer the caller: the host listens, or this line gives the reason why not.
 inline constexpr std::string_view k_relay_connected = "\nGRIDCTL-RELAY/1 connected\n";
 inline constexpr std::string_view k_relay_nobody = "\nGRIDCTL-RELAY/1 nobody ";
 

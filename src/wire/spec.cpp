@@ -26,7 +26,7 @@ void fields(R& r, Of<R, AttemptSpec>& m) {
   r("envs", m.envs)("secret_names", m.secret_names)("gpu_uuids", m.gpu_uuids, k_gpus_max);
   r("cpus", m.cpus)("memory_bytes", m.memory_bytes)("stop_grace_ms", m.stop_grace);
   r("log_ring_bytes", m.log_ring_bytes)("disk_bytes_max", m.disk_bytes_max);
-  // These members are newer than the others.
+  // The following members are newer than the others.
   r.unless("upload_limit", m.upload_limit, 0).unless("whole_when", m.whole_when, "", k_glob_max);
   r.unless("checkpoint_by_marker", m.checkpoint_by_marker, false).unless("root_writable", m.root_writable, false);
   r.unless("keep_work_ms", m.keep_work, {}).unless("interval_signal", m.interval_signal, 0, 0, k_signal_max);

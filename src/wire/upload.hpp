@@ -41,8 +41,8 @@ struct UploadRequest {
 };
 
 [[nodiscard]] std::string encode(const UploadRequest& request);
-// protocol_violation also for a URL that is neither http nor https, and for non-printable or non-ASCII characters in it
-// or the headers.
+// Fails with protocol_violation also for a URL that is neither http nor https, and for non-printable or non-ASCII
+// characters in it or the headers.
 [[nodiscard]] Result<UploadRequest> parse_upload(std::string_view text);
 
 }  // namespace gridctl::wire

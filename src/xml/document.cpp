@@ -28,7 +28,7 @@ class Reader {
                                 const char*) { of(reader).stop("it declares an entity"); });
   }
 
-  // The first thing that is wrong, or empty.
+  // Returns the first problem, or an empty text.
   std::string read(std::string_view text) {
     constexpr std::size_t k_piece = 1 << 20;  // Expat counts in int
     do {
@@ -55,7 +55,7 @@ class Reader {
   void begin(std::string_view name, const char** attributes) {
     if (open_.size() == k_depth_max) return stop("elements are nested too deeply");
     if (++elements_ > k_elements_max) return stop("too many elements");
-    // Children of `open_` grow only at its end, while none of those before is open: pointers stay good.
+    // Children of `open_` grow only at its end, while none of those before is open, so that pointers stay valid.
     Element& element = open_.empty() ? root_ : open_.back()->children.emplace_back();
     element.name = name.substr(name.find(':') + 1);  // npos + 1 is 0
     for (; *attributes != nullptr; attributes += 2)
@@ -71,7 +71,7 @@ class Reader {
   std::string why_;  // gridctl's own reason to stop
 };
 
-// With names of processes that a tool did not escape.
+// Escapes the process names that a tool did not escape.
 std::string repaired(std::string_view text) {
   const std::string safe = without_controls(text);
   std::string out;

@@ -130,13 +130,13 @@ class Bench(grid.Case):
 
     def test_a_gpu_that_only_its_tools_show_is_found(self):
         done = bench(TOOLS, "--quick", code=REFUSED)
-        self.assertIn("is not what it is declared to be", done.err)
+        self.assertIn("does not match its declaration", done.err)
         self.assertIn("FAIL", done.err)
         self.assertEqual(verdict_of(TOOLS, ada), "mismatch")
         self.assertNotIn(f"h{TOOLS}", listed("verified"))
 
     def assert_gets_no_job(self, laptop):
-        with self.assertRaisesRegex(AssertionError, "(?s)not what it is declared to be.*exit 4"):
+        with self.assertRaisesRegex(AssertionError, "(?s)it differs from its declaration.*exit 4"):
             laptop.submit(on_the_liar("refused"))
 
     def test_memory_that_is_not_there_is_found_and_the_host_gets_no_job_until_it_passes(self):

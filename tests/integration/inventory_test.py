@@ -92,7 +92,7 @@ class Inventory(grid.Case):
 
     def test_a_rescan_says_what_changed_once(self):
         name = f"h{CHANGED}"
-        self.assertEqual(laptop.run("provider", "rescan", name).out.strip(), f"{name} is as it was")
+        self.assertEqual(laptop.run("provider", "rescan", name).out.strip(), f"{name} is unchanged")
         give_gpu(self.grid, CHANGED)
         self.assertIn(f"gpu {UUID}: new:", laptop.run("provider", "rescan", name).out)
         self.assertEqual(laptop.run("provider", "rescan", name, "--json").json["changes"], [])
@@ -112,7 +112,7 @@ class Inventory(grid.Case):
         self.assertEqual([gpu["uuid"] for gpu in self.shown(LIAR)["gpus"]], [UUID], "believed until it is measured")
         laptop.run("provider", "bench", name, "--quick", check=False, timeout=180)
         refused = laptop.run("job", "submit", "-d", "-y", "--gpu", "1", "--provider", name, "--", "true", code=4)
-        self.assertIn(f"{name}: mismatch: it is not what it is declared to be", refused.err)
+        self.assertIn(f"{name}: mismatch: it differs from its declaration", refused.err)
 
     def test_the_daemon_looks_again_at_a_host_that_was_started_anew(self):
         job = laptop.submit(plain("keeps-the-daemon", envs={"STEPS": 2000}), "--provider", f"h{CHANGED}")

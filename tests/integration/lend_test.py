@@ -455,7 +455,7 @@ class Lend(lender.LenderCase):
         for bad, word in ((token[:-9], "damaged"), (token[:60] + ("a" if token[60] != "a" else "b") + token[61:], "damaged"),
                           ("hello", "no token"), (token.replace("lend-1", "lend-9"), "another version")):
             self.assertIn(word, self.owners(f"provider join {bad} --yes", code=2))
-        self.assertIn("nobody is there to be asked", self.owners(f"provider join {token} < /dev/null", code=2))
+        self.assertIn("without a terminal, gridctl cannot ask whether", self.owners(f"provider join {token} < /dev/null", code=2))
         self.assertIn("lent to", self.owners(f"provider join {token} --yes"))
         self.addCleanup(self.owners, "lend leave --grace 1s || true")
         self.assertIn("used already", self.owners(f"provider join {token} --yes", 3, code=5))

@@ -90,7 +90,7 @@ REFUSED = [
     Row("passwords only", *sshd_config("PubkeyAuthentication no", "PasswordAuthentication yes"),
         ("does not accept keys", "password"), code=6, sshd=True),
     Row("a second factor", *sshd_config("AuthenticationMethods publickey,password", "PasswordAuthentication yes"),
-        ("accepted our key but asks for more", "password"), code=6, sshd=True),
+        ("accepted our key but also asks for input", "password"), code=6, sshd=True),
 ]
 
 # Row, how it works: registers, and runs a job.

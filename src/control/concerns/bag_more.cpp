@@ -42,7 +42,7 @@ std::optional<Richer> richer(const Controls& controls, const TrackedJob& leader,
   return std::nullopt;
 }
 
-// "64 MiB of memory", "1 GiB of memory or 10 GiB of disk"
+// Describes a raise as "64 MiB of memory", or "1 GiB of memory or 10 GiB of disk".
 std::string raise_in_words(const job::Raise& raise, const job::Resources& resources) {
   const std::string memory = raise.memory > 0 ? format_size(resources.memory_bytes) + " of memory" : "";
   const std::string disk = raise.disk > 0 ? format_size(resources.disk_bytes) + " of disk" : "";

@@ -89,8 +89,8 @@ Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkL
 
 namespace {
 
-// Our requests reveal to a host what we lack. The host may learn what we have of the same job and of what it sent
-// itself; everything else is requested even if it is already here.
+// Our requests reveal to a host which chunks we lack. The host may learn what we have of the same job and of what it
+// sent itself; everything else is requested even if it is already here.
 transfer::PullGuard guard_for(const HostReach& host, const store::Tree* earlier, const os::Path& store) {
   transfer::PullGuard guard;
   guard.room = [store](std::uint64_t bytes) { return check_room(store, bytes); };

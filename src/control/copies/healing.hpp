@@ -23,7 +23,7 @@ struct HealedFrom {
                                            const std::vector<RemoteAccess>& nearest_first,
                                            const store::RecordName& checkpoint, const Digest& root, os::Clock& clock);
 
-// "2 chunks, 3.1 MiB, from NAME"
+// Returns "2 chunks, 3.1 MiB, from NAME".
 [[nodiscard]] std::string describe(const HealedFrom& healed);
 
 }  // namespace gridctl::control

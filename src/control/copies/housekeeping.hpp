@@ -17,8 +17,8 @@ namespace gridctl::control {
 // Returns their number.
 [[nodiscard]] Result<std::uint64_t> sweep_leftovers(const Paths& paths, WallTime now);
 
-// Runs both at the daemon's start and then every hour. The collection at the start runs only if the last one is a day
-// old, because many daemons live for a single job.
+// Runs the collection and the sweep at the daemon's start and then every hour. The collection at the start runs only if
+// the last one is a day old, because many daemons live for a single job.
 class Housekeeping {
  public:
   Housekeeping(os::Loop& loop, Paths paths);

@@ -13,7 +13,7 @@
 
 namespace gridctl::control {
 
-// Returns what this machine has seen and what its key file contained. Empty if there is nothing.
+// Returns the newest checkpoints that this machine has seen and that its key file contained, or nothing.
 [[nodiscard]] Result<std::vector<store::Newest>> seen_newest(const Paths& paths, const store::StoreKey& key);
 // Keeps the highest number of each job. Safe against other processes.
 [[nodiscard]] Result<void> remember_newest(const Paths& paths, const store::StoreKey& key,

@@ -14,7 +14,7 @@ struct UserUnit {
   os::Path file;     // where it lies
 };
 [[nodiscard]] Result<UserUnit> unit_of(const os::Path& state_directory);
-// The unit's text. Pure.
+// Returns the unit's text. Pure.
 [[nodiscard]] std::string unit_text(const os::Path& program, const os::Path& state_directory);
 
 struct Installed {

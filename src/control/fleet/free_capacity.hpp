@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the free capacity of each host now: its resources, minus those that our jobs hold or were promised, minus
-// those of everyone else in its ledger. Pure.
+// those of all other users in its ledger. Pure.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace gridctl::control {
 
 [[nodiscard]] job::Member member_of(const sched::Placement& placement);
 
-// A machine under one of its names, with the boot id that it reported last (or at registration, if empty).
+// Describes a machine under one of its names, with the boot id that it reported last (or at registration, if empty).
 struct NamedMachine {
   const registry::Provider* provider = nullptr;
   std::string boot_id;

@@ -23,11 +23,12 @@ namespace gridctl::control {
 // Codes of signs that other rooms look for.
 inline constexpr std::string_view k_driver_hung = "driver_hung", k_gpu_gone = "gpu_gone";
 
-// Interval of the health requests. nvidia-smi -q takes a second of a core on a large host, so once a minute costs 2 %.
+// Sets the interval of the health requests. nvidia-smi -q takes a second of a core on a large host, so once a minute
+// costs 2 %.
 inline constexpr Duration k_health_every = std::chrono::minutes{1};
-// Health check before a start: GPUs are checked again, because another user may have arrived a second ago; hanging
-// tools end it after their own deadline. If the job needs no GPU, a report of the regular sweep is enough, and the
-// start hardly waits for it.
+// Limits the health check before a start: GPUs are checked again, because another user may have arrived a second ago;
+// hanging tools end it after their own deadline. If the job needs no GPU, a report of the regular sweep is enough, and
+// the start hardly waits for it.
 inline constexpr Duration k_health_start_wait = std::chrono::seconds{12};  // tools' deadline and what goes with it
 inline constexpr Duration k_health_start_age_no_gpus = std::chrono::seconds{90};
 inline constexpr Duration k_health_start_wait_no_gpus = std::chrono::seconds{1};

@@ -9,7 +9,7 @@
 namespace gridctl::control {
 namespace {
 using sched::Weight;
-// Kinds of lines in the kernel's log, as reported by probe/health_log.
+// Names the kinds of lines in the kernel's log, as reported by probe/health_log.
 constexpr std::string_view k_xid = "xid";  // its number decides
 enum class Worse : std::uint8_t { never, fatal, often, on_a_gpu };  // the line says so; k_resets_bad; the device is one
 struct EventMeaning {

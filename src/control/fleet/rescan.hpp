@@ -22,9 +22,9 @@ struct InventoryChange {
 // that change on their own (clocks, free space, temperatures). Facts that an older agent did not report do not count as
 // changes.
 [[nodiscard]] std::vector<InventoryChange> inventory_changes(const Inventory& before, const Inventory& after);
-// "gpu GPU-1a… pcie.width: 16 -> 8; 2 more"
+// Returns "gpu GPU-1a… pcie.width: 16 -> 8; 2 more".
 [[nodiscard]] std::string summary(std::span<const InventoryChange> changes);
-// "16 -> 8", "new: …", "gone: …"
+// Returns "16 -> 8", "new: …" or "gone: …".
 [[nodiscard]] std::string describe(const InventoryChange& change);
 
 // Merges the examined facts into the provider's present row (it may have been drained in the meantime), and adds each

@@ -80,7 +80,7 @@ std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
   return world_.clock.boot() + hours(static_cast<double>(left_ms) / 3.6e6);
 }
 
-// Returns who else uses up the same amount, and how much of it they hold.
+// Returns the other attempts that use up the same amount, and how much of it they hold.
 Allowances::Payers Allowances::payers(const TrackedJob& job, const Counts& counts) {
   const BootTime now = world_.clock.boot();
   const std::string mine = payer_of(job);
@@ -114,7 +114,7 @@ Duration Allowances::slice_from(const Pool& pool, const Payers& payers, const Tr
   const Duration share = slice_of(pool.left, 0, price, payers.usd_per_hour, pool.most);
   Duration slice = slice_of(pool.left, payers.held_by_others, price, payers.usd_per_hour, pool.most);
   slice = std::max(slice, std::min(share, payers.own));
-  // The others hold all of it until they are told otherwise: this one starts with the reserve.
+  // The other attempts hold the complete budget until they get smaller slices, so this one starts with the reserve.
   if (job.in<job::Launching>() != nullptr && slice < k_first_slice && !pool.used_up)
     slice = slice_of(pool.left + pool.reserve, payers.held_by_others, price, price, k_first_slice);
   return slice;

@@ -222,7 +222,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
                                                                                     Result<Gathered> result) {
         const JobId id = its.id();
         if (!result) {
-          // This is retried until the host answers or is given up: the last checkpoint may be there.
+          // Collecting is retried until the host answers or is given up: the last checkpoint may be there.
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }

@@ -30,14 +30,14 @@ struct Question {
   std::optional<Preference> preference{};
 };
 
-// Says that a waiting job must not start now.
+// States that a waiting job must not start now.
 struct Held {
   std::string why{};                // for people
   std::optional<WallTime> until{};  // when that ends, if it is known
 };
 
-// Says that a concern wants a running job to leave its host. Only the mover acts on it, and asks again before it stops
-// anything.
+// States that a concern wants a running job to leave its host. Only the mover acts on it, and asks again before it
+// stops anything.
 struct MoveWish {
   std::string why;          // machine word: "deadline", "cheaper", "preempted", "gpu_gone"
   std::string text{};       // why, for people

@@ -21,7 +21,7 @@ class Dealing {
     BootTime until;  // until then it may run, as far as we can know
     bool assumed = false;  // nobody here has told it anything, and it has not told us either
   };
-  // The attempt is already running, and nobody knows its limits: it may hold everything until its lease ends.
+  // The attempt is already running, and its limits are unknown: it may hold everything until its lease ends.
   void assume(const std::string& key, double usd_per_hour, BootTime lease_ends);
   // Tells the attempt that it may run until then.
   void tell(const std::string& key, double usd_per_hour, BootTime until);

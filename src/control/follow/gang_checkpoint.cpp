@@ -121,7 +121,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool
     waits = waits || !without.contains(member.rank);
   }
   if (waits) {
-    // It is not known yet whether that member saves nothing, or is only slower.
+    // The member may save nothing, or may only be slower.
     try_merge_later(job, attempt->epoch, k_merge_retry);
     return then(job, true);
   }

@@ -79,7 +79,7 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
   if (!step->state.needs_controller() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
 }
 
-// Adopts a state that the registry has committed, whoever committed it, and starts what it calls for.
+// Adopts a state that the registry has committed for any process, and starts the actions that it requires.
 void JobBook::adopt(TrackedJob& job, const job::State& state) {
   const job::State before = std::exchange(job.row.machine, state);
   job.unsure = false;

@@ -67,7 +67,7 @@ class JobBook {
   [[nodiscard]] TrackedJob* find(const JobId& id);
   [[nodiscard]] const TrackedJob* find(const JobId& id) const;
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
-  // For reading only: no event may be applied inside.
+  // Returns the jobs for reading only: no event may be applied inside.
   [[nodiscard]] const std::map<std::string, std::unique_ptr<TrackedJob>>& all() const { return jobs_; }
   // Returns the jobs of all() that have an attempt: few, even if thousands wait. Work done every second uses these.
   [[nodiscard]] const std::map<std::string, TrackedJob*>& placed() const { return placed_; }

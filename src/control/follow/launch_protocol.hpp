@@ -53,7 +53,7 @@ struct LaunchResult {
 
 [[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& result);
 
-// Says whether earlier tries to start an epoch may still have an effect.
+// States whether earlier tries to start an epoch may still have an effect.
 struct LaunchDoubt {
   enum class Kind : std::uint8_t {
     none,     // nothing was ever sent
@@ -64,7 +64,7 @@ struct LaunchDoubt {
   std::string why;   // of the refusal
   bool disk_full = false;
 };
-// Result of a try.
+// Names the result of a try.
 enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
 // A host that answers but cannot promise (its disk is full) is given up `lost_after` the last START: in wait mode, no
 // lease of that START can be left by then. Silence judges a silent host.

@@ -26,7 +26,8 @@ Result<registry::Spent> SpendMeter::read(const Ask& ask, Epoch running, double p
   const bool goes_on = running == last_->running;
   Duration off = last_->running.value != 0 ? off_ : Duration{};
   if (was_set && last_->running.value != 0) off += set;
-  // The registry uses a clock that was not set since the attempt started, but the recorded end uses the clock that was.
+  // The registry's clock ignores changes of the wall clock since the attempt started, but the recorded end includes
+  // them.
   const std::int64_t off_ms = std::chrono::duration_cast<std::chrono::milliseconds>(off).count();
   TRY_ASSIGN(const registry::Spent told, ask(WallTime{wall.ms - (goes_on ? off_ms : 0)}));
   registry::Spent more{told.usd - last_->told.usd, told.ran - last_->told.ran};
@@ -73,7 +74,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
     return job::LimitReached{"max_duration", "it has run for " + format_duration(*limits.most) + ", its max_duration"};
   if (limits.hard && limits.until && now >= *limits.until)
     return job::LimitReached{std::string(job::k_for_deadline),
-                             "its deadline, " + format_rfc3339(*limits.until) + ", is over"};
+                             "its deadline, " + format_rfc3339(*limits.until) + ", has passed"};
   return std::nullopt;
 }
 

@@ -18,8 +18,8 @@ inline constexpr std::uint64_t k_log_bytes_max = 1ull << 30;  // kept of one att
 
 // Returns where the next append starts: the number of output bytes seen so far, or 0 without a file.
 [[nodiscard]] Result<std::uint64_t> log_next_offset(const os::Path& path);
-// Safe against concurrent callers (threads and processes). Masks what `masks` finds, even if it begins in earlier
-// bytes.
+// Appends to the log; concurrent callers (threads and processes) are safe. Masks the parts that `masks` finds, even if
+// it begins in earlier bytes.
 [[nodiscard]] Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes,
                                       const Masks& masks = {});
 // Counts the bytes as seen, and writes a line instead of them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only sender of moves: takes running jobs off hosts that are being emptied, and carries out the wishes of
+// Sends all moves: takes running jobs off hosts that are being emptied, and carries out the wishes of
 // concerns. Loop thread only.
 #pragma once
 

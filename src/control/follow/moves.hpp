@@ -24,7 +24,7 @@ struct MoveFacts {
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
   // The scheduler's present decision, without the promises made to other jobs that are moving.
   sched::Decision decision;
-  // The decision for a job on several hosts instead: all of its members.
+  // Holds, for a job on several hosts, the decision for all of its members instead.
   std::optional<sched::GangDecision> gang{};
   sched::GangWish wish{};
   [[nodiscard]] bool possible() const { return gang ? gang->plan.has_value() : decision.placement.has_value(); }

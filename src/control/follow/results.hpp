@@ -54,7 +54,7 @@ void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply
 [[nodiscard]] Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch,
                                         const HostName& host, const ResultsWanted& wanted,
                                         const GatheredResults& gathered, bool at_end, WallTime now);
-// "3 files, 12 MB (a.txt, b.txt, …)"
+// Returns "3 files, 12 MB (a.txt, b.txt, …)".
 [[nodiscard]] std::string files_in_words(std::uint64_t files, std::uint64_t bytes,
                                          const std::vector<std::string>& names);
 

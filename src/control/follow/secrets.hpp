@@ -12,7 +12,7 @@
 namespace gridctl::control {
 
 [[nodiscard]] Result<void> write_secrets(const os::Path& directory, const std::map<std::string, std::string>& secrets);
-// not_found names the secret that is missing.
+// Reads the secrets. The not_found error names the missing one.
 [[nodiscard]] Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory,
                                                                       const std::vector<std::string>& names);
 

@@ -2,10 +2,10 @@
 // Manages jobs that stand aside: paused in place so that a short job of higher priority can use their GPUs, and resumed
 // when that job has ended. Loop thread only.
 //
-// Which job stands aside for which is stored with its host (report "aside") before the pause begins, so that a later
-// daemon resumes what its predecessor paused. A host that refuses the pause is not asked again for that attempt; the
-// job then saves and leaves. A resume that is refused, because other programs use the GPU, is retried; after
-// registry::k_pause_max the job moves, like every job that stays paused too long.
+// Each paused job, with the job for which it stands aside, is stored with its host (report "aside") before the pause
+// begins, so that a later daemon resumes the jobs that its predecessor paused. A host that refuses the pause is not
+// asked again for that attempt; the job then saves and leaves. A resume that is refused, because other programs use the
+// GPU, is retried; after registry::k_pause_max the job moves, like every job that stays paused too long.
 #pragma once
 
 #include <map>

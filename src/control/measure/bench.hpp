@@ -44,7 +44,7 @@ struct GpuBench {
   std::vector<BenchTranscript> transcripts;    // of the last run
 };
 
-// Body of the host report "bench".
+// Holds the body of the host report "bench".
 struct BenchReport {
   WallTime at;
   bool quick = false;

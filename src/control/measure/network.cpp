@@ -114,11 +114,11 @@ class HereMeter {
         TRY_ASSIGN(const wire::EndRecord end, wire::parse_end(frame.payload));
         if (end.error) return *end.error;
         if (left == 0) return {};
-        return make_error(Code::protocol_violation, "the agent sent less than was asked for");
+        return make_error(Code::protocol_violation, "the agent sent less data than requested");
       }
       if (frame.stream != stream || frame.kind != FrameKind::data || frame.payload.size() > left ||
           !noise.matches(as_bytes(frame.payload)))
-        return make_error(Code::protocol_violation, "the agent sent something other than what was asked for");
+        return make_error(Code::protocol_violation, "the agent sent something other than the requested data");
       left -= frame.payload.size();
     }
   }

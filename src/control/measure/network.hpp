@@ -15,7 +15,8 @@ namespace gridctl::control {
 
 inline constexpr Duration k_resolve = std::chrono::seconds{3};  // to find the addresses of a name
 
-// Called between two frames; true ends the measurement (cancelled), because something more important needs the link.
+// Gets called between two frames; true ends the measurement (cancelled), because something more important needs the
+// link.
 using GiveWay = std::function<bool()>;
 
 // Measures between here and a host, over a separate connection on the path that transfers take (including SSH and its

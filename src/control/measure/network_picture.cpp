@@ -18,7 +18,7 @@ namespace {
 
 Duration from_us(std::int64_t us) { return std::chrono::microseconds{us}; }
 
-// Returns every round trip between the host and a landmark, whoever measured it.
+// Returns every round trip between the host and a landmark, from any measuring side.
 std::vector<sched::LandmarkRtt> landmark_rtts(const NetworkPicture& picture, const LinkIndex& links,
                                               const std::string& host) {
   std::vector<sched::LandmarkRtt> found;

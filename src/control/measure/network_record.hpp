@@ -47,9 +47,9 @@ struct NetworkPicture {
 [[nodiscard]] Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths);
 // Returns the JSON for `provider links --json`; for one provider only when `only` names it.
 [[nodiscard]] std::string to_json(const NetworkPicture& picture, const std::string& only, WallTime now);
-// "91.4 Mbit/s", "9.4 Gbit/s".
+// Formats a rate as "91.4 Mbit/s" or "9.4 Gbit/s".
 [[nodiscard]] std::string rate_text(double bits_per_second);
-// "0.31 ms", "40.2 ms".
+// Formats a round trip as "0.31 ms" or "40.2 ms".
 [[nodiscard]] std::string rtt_text(Duration rtt);
 // Returns one line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty if
 // nothing is known.

@@ -25,8 +25,8 @@ inline constexpr std::string_view k_admin_socket = "admin.sock", k_hold_file = "
 // Requests that arrive while no replica is ready wait for one: at most k_held_max of them, for k_hold_seconds.
 inline constexpr int k_held_max = 100, k_hold_seconds = 60;
 [[nodiscard]] std::string hold_script();
-// Answers of the server of last resort: a replica is ready, but none became ready in time. The client never sees the
-// former.
+// Name the answers of the server of last resort: a replica is ready, but none became ready in time. The client never
+// sees the former.
 inline constexpr std::string_view
     k_ask_again_answer =
         "HTTP/1.1 425 Too Early\r\nx-gridctl-wait: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",

@@ -22,7 +22,7 @@ struct Band {
   double low = 0, high = 0;
 };
 
-// Says how well the row's figures are known: datasheets; computed from units and clocks; from memory. A host never
+// Describes how well the row's figures are known: datasheets; computed from units and clocks; from memory. A host never
 // fails on an unconfirmed figure.
 enum class Confirmed : std::uint8_t { yes, derived, unconfirmed };
 

@@ -19,9 +19,9 @@ constexpr double k_memory_high = 1.08;    // nominal GB are GiB on most boards (
 constexpr std::size_t k_name_max = 128;   // characters looked at: product names come from hosts
 constexpr std::size_t k_wanted_max = 64;  // characters of a name in a request
 
-// Words for the maker or seller, which users and drivers may omit.
+// Lists words for the maker or seller, which users and drivers may omit.
 constexpr std::string_view k_brands[] = {"nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "intel"};
-// Words of a product name that do not distinguish models.
+// Lists words of a product name that do not distinguish models.
 constexpr std::string_view k_optional[] = {"rtx",  "gtx",    "rx",          "arc",   "gpu",   "graphics", "generation",
                                            "sxm",  "sxm2",   "sxm3",        "sxm4",  "sxm5",  "sxm6",     "pcie",
                                            "pci",  "nvl",    "oam",         "hbm2",  "hbm2e", "hbm3",     "hbm3e",

@@ -16,7 +16,7 @@ namespace gridctl::sched {
 // Laptop GPU" nor "RTX 4090 D", and "A10" is neither "A100" nor "A10G".
 [[nodiscard]] bool gpu_name_matches(std::string_view wanted, std::string_view product);
 
-// Says why a single GPU does not satisfy a request; `none` if it does.
+// States why a single GPU does not satisfy a request; `none` if it does.
 enum class GpuMismatch { none, vendor, name, memory };
 // Memory is compared with tolerance: a size in a request is the nominal one, drivers report up to 5 % less (ECC,
 // reserved) or up to 8 % more (a nominal "80GB" is 80 GiB = 85.9 GB). A size within a name ("A100-80GB", SkyPilot's
@@ -25,7 +25,7 @@ enum class GpuMismatch { none, vendor, name, memory };
 
 // Returns the notation of the job file: "nvidia:A100,H100:40GB..:2".
 [[nodiscard]] std::string describe(const job::GpuRequest& request);
-// "NVIDIA A100-SXM4-80GB (80 GiB)"
+// Returns "NVIDIA A100-SXM4-80GB (80 GiB)".
 [[nodiscard]] std::string describe(const Gpu& gpu);
 
 }  // namespace gridctl::sched

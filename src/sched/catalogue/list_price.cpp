@@ -4,8 +4,8 @@
 namespace gridctl::sched {
 
 namespace {
-// On demand, Linux, per GPU: the price of the instance divided by its GPUs, the cheapest instance of each. AWS as read
-// from instances.vantage.sh on 2026-01-21, p4d to p5 and Azure (eastus) again on 2026-11-09.
+// Lists prices on demand, Linux, per GPU: the price of the instance divided by its GPUs, the cheapest instance of each.
+// AWS as read from instances.vantage.sh on 2026-01-21, p4d to p5 and Azure (eastus) again on 2026-11-09.
 constexpr ListPrice k_prices[] = {
     {"B300 SXM", 17.802, "AWS p6-b300.48xlarge (us-west-2)"},
     {"B200 SXM", 14.2416, "AWS p6-b200.48xlarge (us-east-1)"},

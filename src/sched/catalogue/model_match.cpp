@@ -22,7 +22,7 @@ constexpr std::array k_processor_memory_gb{120.0, 240.0, 480.0};  // that GH200'
 constexpr int k_mig_slices = 7;                                   // of a whole GPU
 constexpr int k_mig_slices_a30 = 4;
 
-// Words that do not distinguish models.
+// Lists words that do not distinguish models.
 constexpr std::array k_noise{"nvidia",   "geforce", "tesla",       "amd",         "ati",         "radeon", "instinct",
                              "intel",    "gpu",     "graphics",    "series",      "generation",  "data",   "center",
                              "edition",  "server",  "workstation", "corporation", "accelerator", "oam",    "mcm",

@@ -134,7 +134,7 @@ constexpr CountryCircle k_circles[] = {
     {"ZW", -19, 29.1, 601},
 };
 
-// Parts of a state that have their own code: declaring the state may mean them.
+// Lists parts of a state that have their own code: declaring the state may mean them.
 constexpr CountryPart k_parts[] = {
     {"AX", "FI"}, {"AS", "US"}, {"GU", "US"}, {"MP", "US"}, {"PR", "US"}, {"UM", "US"}, {"VI", "US"}, {"AW", "NL"},
     {"BQ", "NL"}, {"CW", "NL"}, {"SX", "NL"}, {"BL", "FR"}, {"GF", "FR"}, {"GP", "FR"}, {"MF", "FR"}, {"MQ", "FR"},

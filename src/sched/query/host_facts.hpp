@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's view of one host: its owner's statements, its inventory, and its free capacity now.
+// Holds the scheduler's view of one host: its owner's statements, its inventory, and its free capacity now.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ struct Term {
 
 class Query {
  public:
-  // usage: names the place in the text, and the nearest field if one is unknown.
+  // Fails with usage, which names the place in the text, and the nearest field if one is unknown.
   [[nodiscard]] static Result<Query> parse(std::string_view text);
 
   [[nodiscard]] bool empty() const { return terms_.empty(); }

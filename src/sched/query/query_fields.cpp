@@ -115,7 +115,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return MaybeNumber{h.host_class == k_class_datacenter ? 1.0 : 0.0}; }},
     {"engine", "", Unit::text, "auto, docker, podman or process, as registered", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.engine); }},
-    {"price", "dph dph_total dph_base", Unit::usd, "of the whole host, per hour", false, FieldSource::host,
+    {"price", "dph dph_total dph_base", Unit::usd, "of the complete host, per hour", false, FieldSource::host,
      [](const Subject& h) { return MaybeNumber{h.price_per_hour}; }},
     {"gpu_price", "dph_per_gpu", Unit::usd, "price by number of GPUs", false, FieldSource::host,
      [](const Subject& h) { return per_gpu(h, h.price_per_hour); }},
@@ -153,7 +153,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return gpu.pcie.width; }); }},
     {"bw_nvlink", "", Unit::gbyte_s, "NVLink, xGMI or Xe Link between two GPUs, the best pair, as rated", false,
      FieldSource::host, fabric_gbytes},
-    {"driver_version", "driver", Unit::version, "of the GPUs, the lowest", false, FieldSource::host,
+    {"driver_version", "driver", Unit::version, "the lowest of the GPUs", false, FieldSource::host,
      [](const Subject& h) { return least_of_gpus(h, [](const Gpu& gpu) { return version_number(gpu.driver); }); }},
     {"cuda_vers", "cuda cuda_max_good", Unit::version, "highest CUDA version that the driver supports", false,
      FieldSource::host, [](const Subject& h) { return version_number(h.inventory->cuda); }},
@@ -188,11 +188,11 @@ constexpr Field k_fields[] = {
     {"machine_id", "", Unit::text, "of the operating system", false, FieldSource::host, nullptr,
      [](const Subject& h, Texts& out) { add(out, h.inventory->machine_id); }},
     // --- What was measured
-    {"verified", "verification", Unit::flag, "the last benchmark confirmed what the host claims to be", true,
+    {"verified", "verification", Unit::flag, "the last benchmark confirmed the host's declared hardware", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "verified"); }},
     {"total_flops", "", Unit::tflops, "16-bit matrix rate of all GPUs together", false, FieldSource::host,
      [](const Subject& h) { return figure(h, "total_flops"); }},
-    {"dlperf", "", Unit::count, "16-bit matrix rate of all GPUs by that of an A100 (250 TFLOPS), times 100", false,
+    {"dlperf", "", Unit::count, "16-bit matrix rate of all GPUs relative to that of an A100 (250 TFLOPS), times 100", false,
      FieldSource::host,
      [](const Subject& h) {
        const MaybeNumber flops = figure(h, "total_flops");

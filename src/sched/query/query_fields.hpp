@@ -56,7 +56,7 @@ enum class Unit : std::uint8_t {
 };
 [[nodiscard]] std::string_view unit_name(Unit unit);  // "GiB"; empty for those without
 
-// Says where a field's value comes from, for callers that would have to load it.
+// States where a field's value comes from, for callers that would have to load it.
 enum class FieldSource : std::uint8_t { host, links };
 
 struct Field {

@@ -25,7 +25,7 @@
 
 namespace gridctl::sched {
 
-// A time during which the host answered. REQUIRES: began_at <= ended_at.
+// Holds a time during which the host answered. REQUIRES: began_at <= ended_at.
 struct Watched {
   WallTime began_at, ended_at;
   bool failed = false;  // it ended by a failure; else the watching ended, or goes on
@@ -57,9 +57,9 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 // Returns (a0 + failures) / (b0 + hours): the long memory alone, for things that fail too rarely to have a recent one.
 [[nodiscard]] double posterior_rate(double prior_per_hour, double hours, double failures);
 
-// "30min", "8.5h", "36h", "21d".
+// Formats hours as "30min", "8.5h", "36h" or "21d".
 [[nodiscard]] std::string short_hours(double hours);
-// "4d (1d-21d)": hours to the next failure, and the band.
+// Returns "4d (1d-21d)": the time to the next failure, and the band.
 [[nodiscard]] std::string describe(const Reliability& reliability);
 
 // For hosts of one class, returns the rate that half of them stay below; the class prior counts as one more host, so

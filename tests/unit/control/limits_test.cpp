@@ -81,7 +81,7 @@ TEST(Deadline, StopsWhenItIsHardAndIsToldOnceWhenItIsNot) {
   EXPECT_FALSE(judge_limits(state, hard, {}, {3'604'999}));
   const auto reached = judge_limits(state, hard, {}, {3'605'000});
   EXPECT_EQ(reached->limit, "deadline");
-  EXPECT_EQ(reached->text, "its deadline, 1970-01-01T01:00:05.000Z, is over");
+  EXPECT_EQ(reached->text, "its deadline, 1970-01-01T01:00:05.000Z, has passed");
   EXPECT_FALSE(judge_late(state, hard, {3'605'000}));
   spec.deadline->hard = false;
   const JobLimits soft = limits_of(spec, {5000});

@@ -86,7 +86,7 @@ TEST(SshWords, OfEachKindHaveAMessageOfTheirOwn) {
        {Case{"Exceeded MaxStartups\n", Code::busy, "10.0.0.7:22 is busy with other logins"},
         Case{"Not allowed at this time\n", Code::busy, "10.0.0.7:22 is busy with other logins"},
         Case{"Authenticated using \"publickey\" with partial success.\nPermission denied (password).\n",
-             Code::auth_refused, "ann@10.0.0.7:22 accepted our key but asks for more"},
+             Code::auth_refused, "ann@10.0.0.7:22 accepted our key but also asks for input"},
         Case{"device not found\nPermission denied (publickey).\n", Code::auth_refused, "asks for a security key"},
         Case{"Confirm user presence for key ED25519-SK SHA256:x\nPermission denied (publickey).\n", Code::auth_refused,
              "asks for a security key"},
