@@ -154,7 +154,7 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
     struct stat taken {};
     name = known.value_or(tries == 0 ? base_name() : base_name() + "." + std::to_string(os::random_u64() >> 33));
     if (!known && ::fstatat(directory_.get(), name.c_str(), &taken, AT_SYMLINK_NOFOLLOW) == 0) continue;
-    // Other users cannot open it, so they cannot lock it.
+    // Other users cannot open the lock file, so they cannot lock it.
     lock = open_regular(directory_.get(), name + std::string(k_lock_suffix), O_RDWR | O_CREAT);
     if (!lock && (errno == ENOSPC || errno == EROFS || errno == EDQUOT || errno == EMFILE))
       return errno_error(errno, "cannot lock our file in the lease folder");
