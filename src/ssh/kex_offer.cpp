@@ -43,10 +43,10 @@ bool KexOffer::offers_any(std::span<const std::string> key_types) const {
 }
 
 std::string KexOffer::difference(std::span<const std::string> key_types) const {
-  if (!offers_any(key_types)) return "it offers only host keys " + shown(host_keys)";
-  if (!any_ends_with(ciphers, "-ctr")) return "it offers only ciphers " + shown(ciphers)";
+  if (!offers_any(key_types)) return "it offers only host keys " + shown(host_keys);
+  if (!any_ends_with(ciphers, "-ctr")) return "it offers only ciphers " + shown(ciphers);
   if (!any_ends_with(macs, "hmac-sha2-256") && !any_ends_with(macs, "hmac-sha2-512"))
-    return "it offers only MACs " + shown(macs)";
+    return "it offers only MACs " + shown(macs);
   return "it offers key exchanges " + shown(kex);
 }
 

@@ -21,7 +21,7 @@ void HostRescans::connected(const FleetHost& host, const wire::AgentHello& hello
         examine(net_, provider, clock_.boot() + k_rescan_within, clock_));
     run_.post([this, name = provider.name, found] {
       under_way_.erase(name.value);
-      if (!*found) return report(found->error(), "while updating the inventory of " + name.value");
+      if (!*found) return report(found->error(), "while updating the inventory of " + name.value);
       const auto kept = keep_examined(registry_, (*found)->provider, clock_.wall());
       if (!kept) return report(kept.error(), "while recording the inventory of " + name.value);
       // Reports our own writes here, so that each new connection does not look like a new start.

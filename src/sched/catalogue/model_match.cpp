@@ -174,7 +174,7 @@ void object_to_memory(Objections& out, const GpuModel& model, const Name& name, 
   const bool part = !clues.profile.empty();
   if (part || clues.memory_bytes == 0) {
     if (name.size_gb && std::abs(*name.size_gb - model.memory_gb) >= 0.5)
-      out.doubt = "its name mentions a different memory size than that of " + model.key";
+      out.doubt = "its name mentions a different memory size than that of " + model.key;
     return;
   }
   const auto is_nominal = [&](double gb) { return memory_is_nominal(clues.memory_bytes, gb); };
