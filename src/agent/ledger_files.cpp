@@ -170,7 +170,8 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
   while (::flock(lock->fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
     if (clock.boot() > give_up)
-      return make_error(Code::busy, "the lease ledger has been locked by another process for " + format_duration(patience));
+      return make_error(Code::busy,
+                        "the lease ledger has been locked by another process for " + format_duration(patience));
     os::pause_for(pause);
     pause = std::min<Duration>(pause * 2, std::chrono::milliseconds{4});
   }
