@@ -49,7 +49,8 @@ Result<void> fit_array(const registry::Job& bag, config::ParsedJob& more) {
   const std::int64_t next = its.array_first + bag.spec.workload.tasks * its.array_step;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     if (numbers[i] != next + static_cast<std::int64_t>(i) * its.array_step)
-      return wrong(bag, "numbers its tasks in steps of " + std::to_string(its.array_step) + ": its array continues with " + std::to_string(next));
+      return wrong(bag, "numbers its tasks in steps of " + std::to_string(its.array_step) +
+                            ": its array continues with " + std::to_string(next));
   return {};
 }
 
@@ -58,7 +59,9 @@ Result<void> check_options(const Parsed& parsed) {
   static constexpr std::array k_taken{"append", "array", "each", "arg-file", "detach", "yes"};
   for (const Option& option : k_job_submit.options)
     if (parsed.has(option.name) && std::ranges::find(k_taken, option.name) == k_taken.end())
-      return make_error(Code::usage, "--" + std::string(option.name) + " cannot be combined with --append: the bag keeps the options it was submitted with");
+      return make_error(Code::usage,
+                        "--" + std::string(option.name) +
+                            " cannot be combined with --append: the bag keeps the options it was submitted with");
   return {};
 }
 
@@ -67,7 +70,8 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
   if (!parsed.positionals.empty()) {
     TRY_ASSIGN(config::ParsedJob more, config::load_job_file(parsed.positionals[0], {}));
     if (!more.spec.tasks) return make_error(Code::usage, "--append: " + parsed.positionals[0] + " has no tasks");
-    if (more.spec.envs.contains("SKYPILOT_NUM_JOBS")) return wrong(bag, "passes num_jobs to its tasks, so it cannot grow: submit the other tasks as a separate bag");
+    if (more.spec.envs.contains("SKYPILOT_NUM_JOBS"))
+      return wrong(bag, "passes num_jobs to its tasks, so it cannot grow: submit the other tasks as a separate bag");
     if (more.spec.envs.contains(config::k_array_count_name)) TRY(fit_array(bag, more));
     return more;
   }
@@ -80,7 +84,9 @@ Result<config::ParsedJob> read_more(const Parsed& parsed, const registry::Job& b
     return more;
   }
   const bool has_words = !parsed.command.empty() && parsed.command.front() != ":::" && parsed.command.front() != "::::";
-  if (has_words) return make_error(Code::usage, "--append: the bag already has a command; give items only", "ls *.wav | gridctl job submit --append " + bag.id.value);
+  if (has_words)
+    return make_error(Code::usage, "--append: the bag already has a command; give items only",
+                      "ls *.wav | gridctl job submit --append " + bag.id.value);
   return each_from_command(parsed, config::local_context(here));
 }
 
@@ -121,8 +127,10 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(bag, registry.job(id));
     const bool ends = bag.machine.cancel || (job::is_last_step(bag.spec) && std::holds_alternative<job::Collecting>(bag.machine.phase));
     if (ends && !job::is_final(bag.state))
-      return make_error(Code::state_in_use, "--append: " + bag.name + " (" + id.value + ") is about to end: add the tasks after it has ended",
-                        "gridctl job watch " + id.value);
+      return make_error(
+          Code::state_in_use,
+          "--append: " + bag.name + " (" + id.value + ") is about to end: add the tasks after it has ended",
+          "gridctl job watch " + id.value);
     const int tasks = bag.spec.workload.tasks;
     if (added > job::k_tasks_max - tasks) return make_error(Code::usage, "--append: more than 10,000,000 tasks");
     if (!more.items.empty()) {
@@ -136,8 +144,10 @@ Result<int> append_to_bag(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const BagSeen seen, read_bag(context.paths(), bag));
     const std::optional<int> most = bag.spec.tasks->max_fails;
     if (most && seen.bag.progress().failed > static_cast<std::uint64_t>(*most))
-      return make_error(Code::usage, "--append: " + bag.name + " (" + id.value + ") has ended because more than max_fails of its tasks failed",
-                        "gridctl job resume " + id.value + ", then add the tasks");
+      return make_error(
+          Code::usage,
+          "--append: " + bag.name + " (" + id.value + ") has ended because more than max_fails of its tasks failed",
+          "gridctl job resume " + id.value + ", then add the tasks");
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), bag, "gridctl job submit --append " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
     TRY(registry.apply(id, {context.now(), job::ResumeRequested{}}));

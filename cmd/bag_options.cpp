@@ -128,7 +128,8 @@ Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::
 
 Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
   if (parsed.has("array")) {
-    if (job.spec.tasks && !job.spec.envs.contains(config::k_array_count_name)) return make_error(Code::usage, "--array: the job already has tasks");
+    if (job.spec.tasks && !job.spec.envs.contains(config::k_array_count_name))
+      return make_error(Code::usage, "--array: the job already has tasks");
     const Result<config::ArraySpec> array = config::parse_array(parsed.value("array"));
     if (!array) return make_error(Code::usage, "--array: expected " + array.error().message);
     TRY(config::set_array(*array, job));
@@ -136,7 +137,8 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
     if (job.spec.max_duration && job.spec.run.find("\n#SBATCH") != std::string::npos)
       job.spec.tasks->timeout = *std::exchange(job.spec.max_duration, std::nullopt);
   }
-  if (parsed.has("stream") && !parsed.has("each")) return make_error(Code::usage, "--stream requires --each; in a job file, write tasks: {mode: stream}");
+  if (parsed.has("stream") && !parsed.has("each"))
+    return make_error(Code::usage, "--stream requires --each; in a job file, write tasks: {mode: stream}");
   const auto number = [&](std::string_view name, int least, int most, int& into) -> Result<void> {
     if (!parsed.has(name)) return {};
     if (!job.spec.tasks) return make_error(Code::usage, "--" + std::string(name) + " requires --array or --each");
@@ -148,7 +150,8 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
   if (parsed.has("arg-file") && !parsed.has("each")) return make_error(Code::usage, "--arg-file requires --each");
   if (parsed.has("resume") && !parsed.has("joblog")) return make_error(Code::usage, "--resume requires --joblog");
   for (const std::string_view option : {"keep-order", "joblog", "results", "halt"})
-    if (parsed.has(option) && !job.spec.tasks) return make_error(Code::usage, "--" + std::string(option) + " requires --array, --each, or a file with tasks");
+    if (parsed.has(option) && !job.spec.tasks)
+      return make_error(Code::usage, "--" + std::string(option) + " requires --array, --each, or a file with tasks");
   int none = 0;
   job::Tasks* tasks = job.spec.tasks ? &*job.spec.tasks : nullptr;
   int most = -1;

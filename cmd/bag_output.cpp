@@ -22,7 +22,8 @@ Result<int> print_task_output(Context& context, const registry::Job& job, const 
   for (const auto& [index, task] : by_index)
     if (!print_output(context, reader, task)) ++missing;
   if (missing > 0)
-    context.note("the output of " + std::to_string(missing) + " tasks is not here yet: gridctl fetches it while their hosts answer");
+    context.note("the output of " + std::to_string(missing) +
+                 " tasks is not here yet: gridctl fetches it while their hosts answer");
   return 0;
 }
 

@@ -129,7 +129,8 @@ Result<void> resume_bag(const control::Paths& paths, const registry::Job& job) {
   const bag::Progress now = seen.bag.progress();
   const bool is_over = job.spec.tasks->finally_run.empty() || job.state == job::JobState::succeeded;
   if (now.done == now.tasks && is_over)
-    return make_error(Code::usage, "all " + std::to_string(now.tasks) + " tasks of the bag are done; there is nothing left to run",
+    return make_error(Code::usage,
+                      "all " + std::to_string(now.tasks) + " tasks of the bag are done; there is nothing left to run",
                       "gridctl job show " + job.id.value);
   return control::append_bag_journal(paths.bag_of(job.id), bag::encode(bag::Resumed{}));
 }

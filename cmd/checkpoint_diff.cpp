@@ -109,7 +109,8 @@ const Command k_checkpoint_diff{
     .examples = checkpoint_diff::k_examples,
     .description =
         "Compares two checkpoints: safetensors files tensor by tensor, torch.save archives entry by entry, other files "
-        "as a whole. gridctl unpickles nothing, so it recognises number types only in safetensors files. CHANGED is the "
+        "as a whole. gridctl unpickles nothing, so it recognises number types only in safetensors files. CHANGED is "
+        "the "
         "share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of that "
         "of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also lists "
         "what is equal.",

@@ -86,9 +86,10 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_last(registry, parsed.positionals[0]));
   if (checkpoint.as_left) {
     const Result<registry::Checkpoint> head = registry.checkpoint(checkpoint.job, std::nullopt);
-    context.note("these are the files as the job left them when it ended" +
-                 std::string(checkpoint.torn ? ", including a torn file" : "") +
-                 (head && !head->as_left ? "; the newest complete checkpoint is " + checkpoint_name(head->job, head->seq) : ""));
+    context.note(
+        "these are the files as the job left them when it ended" +
+        std::string(checkpoint.torn ? ", including a torn file" : "") +
+        (head && !head->as_left ? "; the newest complete checkpoint is " + checkpoint_name(head->job, head->seq) : ""));
   }
   TRY(check_expected(parsed, checkpoint_name(checkpoint.job, checkpoint.seq), checkpoint.seq, checkpoint.root));
   TRY(check_empty(directory, "a checkpoint is"));
@@ -133,7 +134,8 @@ Result<std::optional<std::vector<std::string>>> check_newest(Context& context, r
     context.note(sanitize(shown + " is the newest that " + from + " shows; this machine has a newer one that was not copied "
                           "there, " + checkpoint_name(remote.record.job, head->seq)));
   } else if (!who.empty()) {
-    context.note(sanitize(shown + " is the newest that " + from + " shows, and the newest known to " + join(who, ", ")));
+    context.note(
+        sanitize(shown + " is the newest that " + from + " shows, and the newest known to " + join(who, ", ")));
   } else if (!parsed.has("expect")) {
     context.note(sanitize(shown + " is the newest that " + from +
                           " shows; nothing here proves that no newer one exists (--expect N, if you know its number)"));
@@ -190,7 +192,8 @@ const Command k_checkpoint_pull{
         "needs only the store's key. ID is then a job's id or name as recorded there; without a number, the newest "
         "complete copy is used.\n\nA remote can hide newer checkpoints from a machine that knows nothing else. So "
         "gridctl asks all other remotes, what the imported key file noted, and what this machine saw before. If one "
-        "of them knows a newer one, the command refuses and names it. If none of them knows this one either, the command says "
+        "of them knows a newer one, the command refuses and names it. If none of them knows this one either, the "
+        "command says "
         "that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that you "
         "name by its number is not compared.",
     .positionals = checkpoint_pull::k_positionals,

@@ -46,7 +46,8 @@ Result<void> check_known(registry::Registry& registry, const store::CopyRecord& 
   const Result<registry::Checkpoint> known = registry.checkpoint(record.job, record.seq);
   if (!known || known->root == record.root) return {};
   return make_error(Code::checkpoint_damaged, "the remote has another checkpoint under " +
-                                                  checkpoint_name(record.job, record.seq) + " than the one copied to it");
+                                                  checkpoint_name(record.job, record.seq) +
+                                                  " than the one copied to it");
 }
 
 }  // namespace
@@ -82,7 +83,8 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   const auto whole =
       std::ranges::find_if(found, [&](const store::CopyRecord& record) { return is_whole(record, there); });
   if (whole == found.end())
-    return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' on the remote is complete",
+    return make_error(Code::checkpoint_damaged,
+                      "no copy of '" + sanitize(wanted.job, 80) + "' on the remote is complete",
                       "gridctl store check " + remote_name + " --all");
   remote.newest_seq = found.front().seq;
   remote.newest_at = found.front().created_at;

@@ -66,7 +66,9 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
   facts.add("verified", checkpoint.verified ? "yes" : "NO: damaged");
   facts.add("copies", join(checkpoint.copies, ", "));
   facts.add("pinned", checkpoint.pinned ? "yes" : "");
-  facts.add("suspect", checkpoint.suspect ? "yes: the program failed twice after starting from it; only job resume --from restores it" : "");
+  facts.add("suspect", checkpoint.suspect
+                           ? "yes: the program failed twice after starting from it; only job resume --from restores it"
+                           : "");
   facts.add("provisional", checkpoint.provisional ? "yes: nothing proves that it is complete" : "");
   facts.add("stray", checkpoint.stray ? "yes: from an attempt that gridctl had given up" : "");
   facts.add("root", to_hex(checkpoint.root));

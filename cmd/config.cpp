@@ -14,7 +14,8 @@ namespace {
 constexpr Example k_ls_examples[] = {{"All settings", "gridctl config ls"}};
 constexpr Example k_get_examples[] = {{"One setting", "gridctl config get notify.on"}};
 constexpr Example k_set_examples[] = {
-    {"Post to a chat when a job ends, or when a budget stops it", "gridctl config set notify.webhook https://chat.example/hook"},
+    {"Post to a chat when a job ends, or when a budget stops it",
+     "gridctl config set notify.webhook https://chat.example/hook"},
     {"Notify of some events only", "gridctl config set notify.on failure,silence"},
     {"Ask hosts for their health more often", "gridctl config set health.every 30s"},
     {"Show a message on this desktop", "gridctl config set notify.command 'notify-send \"$GRIDCTL_MESSAGE\"'"},
@@ -59,8 +60,10 @@ const Command k_config_ls{.noun = "config",
                           .verb = "ls",
                           .summary = "list the settings",
                           .examples = config_commands::k_ls_examples,
-                          .description = "Lists the settings of the state directory. Parentheses mark a default, and the environment variable that overrides a "
-                                         "setting: GRIDCTL_HEALTH_EVERY for health.every, GRIDCTL_RECHECK for gpu.recheck.",
+                          .description =
+                              "Lists the settings of the state directory. Parentheses mark a default, and the "
+                              "environment variable that overrides a "
+                              "setting: GRIDCTL_HEALTH_EVERY for health.every, GRIDCTL_RECHECK for gpu.recheck.",
                           .exit_codes = k_exits_state,
                           .run = config_commands::ls};
 const Command k_config_get{.noun = "config",
@@ -78,8 +81,10 @@ const Command k_config_set{
     .examples = config_commands::k_set_examples,
     .description =
         "Changes a setting of the state directory; an empty value restores the default. Changes apply at once, also to "
-        "a running daemon, unless the setting says otherwise.\n\nNotifications (notify.*) go out when a job ends or fails, runs again after a move or "
-        "a restart, or is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. A "
+        "a running daemon, unless the setting says otherwise.\n\nNotifications (notify.*) go out when a job ends or "
+        "fails, runs again after a move or "
+        "a restart, or is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. "
+        "A "
         "receiver that is down is retried for about 13 minutes; a try ends after 30 s and delays nothing else.  Job "
         "files have notify rules of their own: gridctl-job(5).",
     .positionals = config_commands::k_set_positionals,

@@ -65,7 +65,8 @@ Result<int> install(Context& context, const Parsed&) {
     context.print_line("installed " + installed.unit.file.string());
     if (runs) context.print_line("running; it starts again when you log in");
     if (runs && !installed.lingers)
-      context.note("the daemon ends with your last session; to keep it running after logout and start it at boot: " + linger);
+      context.note("the daemon ends with your last session; to keep it running after logout and start it at boot: " +
+                   linger);
   }
   if (runs) return 0;
   return make_error(Code::unsupported, "the service is installed, but could not be started: " + installed.not_started,
@@ -111,25 +112,27 @@ const Command k_daemon_status{.noun = "daemon",
                                   "code is 3 when none does.",
                               .exit_codes = daemon_control::k_status_exits,
                               .run = daemon_control::status};
-const Command k_daemon_install{.noun = "daemon",
-                               .verb = "install",
-                               .summary = "start the daemon with your session",
-                               .examples = daemon_control::k_install_examples,
-                               .description =
-                                   "Writes a systemd user unit for this state directory, enables it and starts it. "
-                                   "From then on, gridctl follows jobs whenever you are logged in, also after a reboot. "
-                                   "On a machine where you linger (loginctl enable-linger), it follows them from "
-                                   "boot on and after you log out.",
-                               .exit_codes = daemon_control::k_install_exits,
-                               .run = daemon_control::install};
-const Command k_daemon_uninstall{.noun = "daemon",
-                                 .verb = "uninstall",
-                                 .summary = "remove that service again",
-                                 .examples = daemon_control::k_uninstall_examples,
-                                 .description =
-                                     "Stops the systemd user unit of this state directory and removes it. Jobs continue "
-                                     "on their hosts.",
-                                 .exit_codes = k_exits_state,
-                                 .run = daemon_control::uninstall};
+const Command k_daemon_install{
+    .noun = "daemon",
+    .verb = "install",
+    .summary = "start the daemon with your session",
+    .examples = daemon_control::k_install_examples,
+    .description =
+        "Writes a systemd user unit for this state directory, enables it and starts it. "
+        "From then on, gridctl follows jobs whenever you are logged in, also after a reboot. "
+        "On a machine where you linger (loginctl enable-linger), it follows them from "
+        "boot on and after you log out.",
+    .exit_codes = daemon_control::k_install_exits,
+    .run = daemon_control::install};
+const Command k_daemon_uninstall{
+    .noun = "daemon",
+    .verb = "uninstall",
+    .summary = "remove that service again",
+    .examples = daemon_control::k_uninstall_examples,
+    .description =
+        "Stops the systemd user unit of this state directory and removes it. Jobs continue "
+        "on their hosts.",
+    .exit_codes = k_exits_state,
+    .run = daemon_control::uninstall};
 
 }  // namespace gridctl::cmd

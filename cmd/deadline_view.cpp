@@ -82,7 +82,8 @@ std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched
 
 Result<void> check_deadline(const job::Spec& spec, WallTime now) {
   if (!spec.deadline || job::moment_of(*spec.deadline, now) > now) return {};
-  return make_error(Code::usage, "the deadline, " + format_rfc3339(job::moment_of(*spec.deadline, now)) + ", has passed",
+  return make_error(Code::usage,
+                    "the deadline, " + format_rfc3339(job::moment_of(*spec.deadline, now)) + ", has passed",
                     "a later one: deadline: 6h, or a time such as 2026-12-01T08:00:00Z");
 }
 

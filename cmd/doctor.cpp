@@ -20,7 +20,8 @@ constexpr Example k_examples[] = {
     {"Find problems here and on every provider", "gridctl doctor"},
     {"Do not contact any host", "gridctl doctor --offline"},
     {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}};
-constexpr Option k_options[] = {{.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}};
+constexpr Option k_options[] = {
+    {.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}};
 constexpr int k_exits_doctor[] = {5, 6, 7};
 
 Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {

@@ -70,7 +70,8 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
     all.push_back({"", "state", Severity::error, "it is in a folder that " + by + " copies while gridctl writes it",
                    "gridctl --state DIR … with a DIR outside that folder", 7});
   if (os::exists(state / "state.db-wal"))
-    all.push_back({"", "database", Severity::error, "something switched it to WAL mode, in which this SQLite may damage it",
+    all.push_back({"", "database", Severity::error,
+                   "something switched it to WAL mode, in which this SQLite may damage it",
                    "sqlite3 " + shell_quote((state / "state.db").string()) + " 'PRAGMA journal_mode=TRUNCATE'", 7});
   const Result<std::uint64_t> space = os::free_bytes(state);
   if (space && *space < k_disk_min)

@@ -93,7 +93,8 @@ Result<std::vector<wire::StreamEntry>> FileStreams::list(const std::string& path
   std::vector<wire::StreamEntry> entries;
   for (const std::string& line : split_lines(text)) {
     TRY_ASSIGN(wire::StreamEntry entry, wire::parse_stream_entry(line));
-    if (!stays_inside(entry.path)) return make_error(Code::protocol_violation, "the host named a path outside the directory");
+    if (!stays_inside(entry.path))
+      return make_error(Code::protocol_violation, "the host named a path outside the directory");
     entries.push_back(std::move(entry));
   }
   if (entries.empty()) return make_error(Code::not_found, sanitize(path) + " is neither a file nor a directory");

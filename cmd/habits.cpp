@@ -169,7 +169,8 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
     words.erase(words.begin());
   }
   if (const auto script = os::read_file(words[0], k_script_read_max); script && script->find("\n#SBATCH") != std::string::npos)
-    return make_error(Code::usage, "put the arguments of a batch script after --", line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
+    return make_error(Code::usage, "put the arguments of a batch script after --",
+                      line + " " + shell_quote(words[0]) + " -- " + joined(words, 1));
   return make_error(Code::usage, "put the command to run after --", line + " -- " + joined(words, 0));
 }
 

@@ -32,9 +32,10 @@ constexpr std::size_t k_drill_hosts = 2;    // one is lost, the other goes on
 constexpr Example k_examples[] = {{"Choose among the hosts that ssh knows", "gridctl init"},
                                   {"In a script", "gridctl init --host ada --host bob --no-drill"},
                                   {"Every host that answers", "gridctl init --all"}};
-constexpr Option k_options[] = {{"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
-                                {"all", 0, "", "register every host that answers"},
-                                {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}};
+constexpr Option k_options[] = {
+    {"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
+    {"all", 0, "", "register every host that answers"},
+    {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}};
 constexpr int k_exits[] = {3, 5, 6, 7};
 
 using AskKeys = std::function<bool(const std::string&, std::span<const ssh::HostKey>)>;

@@ -34,7 +34,8 @@ Result<int> exec(Context& context, const Parsed& parsed) {
 
 Result<void> check_terminal(const Context& context, std::string_view instead) {
   if (context.terminal_in && context.terminal_out) return {};
-  return make_error(Code::usage, "a shell needs a terminal, but standard input or output is not one", std::string(instead));
+  return make_error(Code::usage, "a shell needs a terminal, but standard input or output is not one",
+                    std::string(instead));
 }
 
 Result<int> shell(Context& context, const Parsed& parsed) {

@@ -37,7 +37,8 @@ Result<Ports> parse_ports(const std::string& text) {
   const auto remote = parse_number<std::uint16_t>(far);
   const auto local = colon == std::string::npos ? remote : parse_number<std::uint16_t>(text.substr(0, colon));
   if (!remote || !local || *remote == 0)
-    return make_error(Code::usage, "'" + sanitize(text) + "' is not a port or a pair of ports", "write PORT or LOCAL:PORT, as in 9000:8888");
+    return make_error(Code::usage, "'" + sanitize(text) + "' is not a port or a pair of ports",
+                      "write PORT or LOCAL:PORT, as in 9000:8888");
   return Ports{*local, *remote};
 }
 

@@ -13,17 +13,19 @@ namespace {
 constexpr Example k_examples[] = {
     {"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
     {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
-    {"Print the lines of the last ten minutes that mention a loss", "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
+    {"Print the lines of the last ten minutes that mention a loss",
+     "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
     {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"},
-                                {"tail", 'n', "N", "start with the last N lines"},
-                                {"attempt", 0, "K", "only this attempt"},
-                                {"task", 0, "LIST", "only these tasks of a bag: 17, or 17,20-30", "all"},
-                                {"rank", 0, "R", "only this rank's lines", "all"},
-                                {"since", 0, "TIME", "only lines received since then: 10m (ago), or 2026-12-01T08:00:00Z"},
-                                {"timestamps", 't', "", "prefix each line with the time it was received"},
-                                {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
+constexpr Option k_options[] = {
+    {"follow", 'f', "", "continue until the job ends"},
+    {"tail", 'n', "N", "start with the last N lines"},
+    {"attempt", 0, "K", "only this attempt"},
+    {"task", 0, "LIST", "only these tasks of a bag: 17, or 17,20-30", "all"},
+    {"rank", 0, "R", "only this rank's lines", "all"},
+    {"since", 0, "TIME", "only lines received since then: 10m (ago), or 2026-12-01T08:00:00Z"},
+    {"timestamps", 't', "", "prefix each line with the time it was received"},
+    {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
                                                     const Parsed& parsed) {
@@ -62,14 +64,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job about, registry.job(id));
   if (rank && *rank != 0 && !has_ranks(about.spec))
-    return make_error(Code::not_found, "job " + id.value + " is a single process and has no rank " + std::to_string(*rank),
+    return make_error(Code::not_found,
+                      "job " + id.value + " is a single process and has no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
   if (parsed.has("task") && !about.spec.tasks)
     return make_error(Code::usage, "job " + id.value + " is not a bag of tasks", "gridctl job logs " + id.value);
   if (about.spec.tasks && !parsed.has("attempt") && !parsed.has("follow") && !tail) {
     for (const std::string_view option : {"since", "timestamps", "grep"})
       if (parsed.has(option))
-        return make_error(Code::unsupported, "--" + std::string(option) + " does not apply to the output of tasks; use it with --attempt, for a worker's log",
+        return make_error(Code::unsupported,
+                          "--" + std::string(option) +
+                              " does not apply to the output of tasks; use it with --attempt, for a worker's log",
                           "gridctl job logs " + id.value + " | grep PATTERN");
     return print_task_output(context, about, parsed.has("task") ? std::optional(parsed.value("task")) : std::nullopt);
   }
@@ -98,8 +103,10 @@ const Command k_job_logs{
     .description =
         "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
         "made visible. A line on standard error marks the start of each attempt. For a bag, the output of its tasks "
-        "comes in the order of the tasks; --attempt prints the other output of the first worker, for example of its setup.\n\n"
-        "The times of --since, --timestamps and --json are those at which lines reached this machine: up to some seconds "
+        "comes in the order of the tasks; --attempt prints the other output of the first worker, for example of its "
+        "setup.\n\n"
+        "The times of --since, --timestamps and --json are those at which lines reached this machine: up to some "
+        "seconds "
         "after they were printed, later after a broken link. --json prints one object a line.",
     .positionals = job_logs::k_positionals,
     .options = job_logs::k_options,

@@ -48,7 +48,8 @@ const Command k_job_pause{
         "version "
         "570 or later on x86_64, a whole GPU (no MIG), a job on one host that exchanges no data between GPUs, and as "
         "much "
-        "free memory on the host as the job uses on its GPUs. Otherwise the command names the missing part. 'gridctl job "
+        "free memory on the host as the job uses on its GPUs. Otherwise the command names the missing part. 'gridctl "
+        "job "
         "cancel' frees the GPU anyway; 'gridctl job resume' then continues from the last checkpoint.",
     .positionals = job_pause::k_positionals,
     .options = job_pause::k_options,

@@ -88,8 +88,10 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
   if (looked || known) return make_error(Code::not_found, who + " left no files outside its checkpoints", hint);
   const bool began = job.machine.attempts.value > 0;
   return make_error(Code::not_found,
-                    began ? "gridctl does not know which files " + who + " left outside its checkpoints: its host was not asked, or "
-                            "could not say; 'gridctl job events " + job.id.value + "' says why"
+                    began ? "gridctl does not know which files " + who +
+                                " left outside its checkpoints: its host was not asked, or "
+                                "could not say; 'gridctl job events " +
+                                job.id.value + "' says why"
                           : who + " has not run yet",
                     hint);
 }
@@ -146,7 +148,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (of_tasks && (tasks || !job::is_last_step(job.spec)))
     return pull_task_files(context, job, tasks, directory);
   if (tasks)
-    return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks requires a bag of tasks",
+    return make_error(Code::usage,
+                      job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks requires a bag of tasks",
                       "gridctl help gridctl-job.5");
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   const bool of_workers = job.spec.tasks && job.spec.twin_of.value.empty() && !job::is_last_step(job.spec);
@@ -174,22 +177,25 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_pull
 
-const Command k_job_pull{.noun = "job",
-                         .verb = "pull",
-                         .summary = "get the files that a job has written",
-                         .examples = job_pull::k_examples,
-                         .description =
-                             "Copies the files that the job file names under 'outputs' into a new directory, by default "
-                             "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
-                             "Without 'outputs', the files that the program left in its working directory, outside "
-                             "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
-                             "For a running job, you get what it has written so far. For a bag, these are the files of the finished tasks, or, "
-                             "without 'outputs', the files that its workers left on their hosts; "
-                             "if each task has its own directory, that directory has the task's number in DIR. Once the bag's 'finally' has started, you get the "
-                             "files that it writes; --tasks gets those of the tasks.",
-                         .positionals = job_pull::k_positionals,
-                         .options = job_pull::k_options,
-                         .exit_codes = job_pull::k_exits,
-                         .run = job_pull::run};
+const Command k_job_pull{
+    .noun = "job",
+    .verb = "pull",
+    .summary = "get the files that a job has written",
+    .examples = job_pull::k_examples,
+    .description =
+        "Copies the files that the job file names under 'outputs' into a new directory, by default "
+        "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
+        "Without 'outputs', the files that the program left in its working directory, outside "
+        "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
+        "For a running job, you get what it has written so far. For a bag, these are the files of the finished tasks, "
+        "or, "
+        "without 'outputs', the files that its workers left on their hosts; "
+        "if each task has its own directory, that directory has the task's number in DIR. Once the bag's 'finally' has "
+        "started, you get the "
+        "files that it writes; --tasks gets those of the tasks.",
+    .positionals = job_pull::k_positionals,
+    .options = job_pull::k_options,
+    .exit_codes = job_pull::k_exits,
+    .run = job_pull::run};
 
 }  // namespace gridctl::cmd

@@ -157,8 +157,10 @@ Result<JobQuery> JobQuery::parse(std::string_view text) {
       value = lower(value);
       if (value.empty()) return unreadable_term(": '" + name + "' has no value");
       if (term.field->kind != Kind::text && !number_of(*term.field, value))
-        return make_error(Code::usage, "'" + sanitize(value) + "' is not " +
-                                           (term.field->kind == Kind::duration ? "a duration such as 12h" : "a number") + " for '" + name + "'");
+        return make_error(Code::usage,
+                          "'" + sanitize(value) + "' is not " +
+                              (term.field->kind == Kind::duration ? "a duration such as 12h" : "a number") + " for '" +
+                              name + "'");
     }
     query.terms_.push_back(std::move(term));
   }

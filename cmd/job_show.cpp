@@ -165,7 +165,8 @@ Result<double> price_of_all(registry::Registry& registry, const registry::Job& j
 Result<int> show_file(Context& context, const JobId& id) {
   const JobOrigin origin = read_origin(context.paths(), id);
   if (origin.command.empty())
-    return make_error(Code::not_found, "gridctl did not keep the file of job " + id.value + ": an older version submitted it",
+    return make_error(Code::not_found,
+                      "gridctl did not keep the file of job " + id.value + ": an older version submitted it",
                       "gridctl job show " + id.value);
   if (context.json)
     return context.print_line(
@@ -232,20 +233,21 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_show
 
-const Command k_job_show{.noun = "job",
-                         .verb = "show",
-                         .summary = "show everything about a job",
-                         .examples = job_show::k_examples,
-                         .description =
-                             "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy "
-                             "each host of a running job is: GPUs, their memory and temperature, processors and "
-                             "memory, as measured within the last minute. ID is the job's id, a unique prefix of the "
-                             "id, its name, or @last. With --file, the command prints "
-                             "the job file as it was submitted, or the command line of a job without a file; values of "
-                             "secrets are masked.",
-                         .positionals = job_show::k_positionals,
-                         .options = job_show::k_options,
-                         .exit_codes = k_exits_job,
-                         .run = job_show::run};
+const Command k_job_show{
+    .noun = "job",
+    .verb = "show",
+    .summary = "show everything about a job",
+    .examples = job_show::k_examples,
+    .description =
+        "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy "
+        "each host of a running job is: GPUs, their memory and temperature, processors and "
+        "memory, as measured within the last minute. ID is the job's id, a unique prefix of the "
+        "id, its name, or @last. With --file, the command prints "
+        "the job file as it was submitted, or the command line of a job without a file; values of "
+        "secrets are masked.",
+    .positionals = job_show::k_positionals,
+    .options = job_show::k_options,
+    .exit_codes = k_exits_job,
+    .run = job_show::run};
 
 }  // namespace gridctl::cmd

@@ -61,22 +61,29 @@ constexpr Option k_options[] = {
     {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
     {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
     {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
-    {"append", 0, "BAG", "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml", "", Completion::job},
-    {"stream", 0, "", "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
+    {"append", 0, "BAG",
+     "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml",
+     "", Completion::job},
+    {"stream", 0, "",
+     "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
     {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
     {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
     {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
     {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
     {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
-    {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "", Completion::directory},
+    {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "",
+     Completion::directory},
     {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
-    {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "", true},
+    {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "",
+     true},
     {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
-    {"retry-memory", 0, "FACTOR", "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
+    {"retry-memory", 0, "FACTOR",
+     "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
      "the current one if the command or an item names a file in it", Completion::directory},
-    {"outputs", 0, "PATTERN", "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task ends",
-     "", Completion::nothing, "", true},
+    {"outputs", 0, "PATTERN",
+     "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task ends", "",
+     Completion::nothing, "", true},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
     {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
@@ -105,7 +112,8 @@ config::Overrides overrides_of(const Parsed& parsed) {
 Result<config::ParsedJob> with_arguments(config::ParsedJob job, const Parsed& parsed) {
   if (!parsed.has_command) return job;
   if (job.spec.run.find("\n#SBATCH") == std::string::npos)
-    return make_error(Code::usage, "give either a job file or a command after --, not both", "gridctl job submit --help");
+    return make_error(Code::usage, "give either a job file or a command after --, not both",
+                      "gridctl job submit --help");
   std::string line = "set --";
   for (const std::string& word : parsed.command) line += " " + shell_quote(word);
   job.spec.run = line + "\n" + job.spec.run;
@@ -118,7 +126,8 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   const bool is_typed = from_file && parsed.positionals[0] == "-";
   const bool is_yaml = from_file && (parsed.positionals[0].ends_with(".yaml") || parsed.positionals[0].ends_with(".yml"));
   if ((is_typed || is_yaml) && parsed.has_command)
-    return make_error(Code::usage, "give either a job file or a command after --, not both", "gridctl job submit --help");
+    return make_error(Code::usage, "give either a job file or a command after --, not both",
+                      "gridctl job submit --help");
   if (!from_file && !parsed.has_command)
     return make_error(Code::usage, "'gridctl job submit' needs FILE.yaml, or a command after --",
                       "gridctl job submit --help");
@@ -139,7 +148,8 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
 
 Result<void> apply_outputs(const Parsed& parsed, job::Spec& spec) {
   if (!parsed.has("outputs")) return {};
-  if (!parsed.has_command) return make_error(Code::usage, "--outputs requires a command after --; in a job file, write outputs:");
+  if (!parsed.has_command)
+    return make_error(Code::usage, "--outputs requires a command after --; in a job file, write outputs:");
   if (spec.tasks && spec.tasks->stream_window > 0)
     return make_error(Code::usage, "--outputs cannot be combined with --stream: there, a task's result is its answer");
   for (const std::string& text : parsed.values("outputs")) {
@@ -156,7 +166,8 @@ Result<void> check_notify(const Context& context, const std::vector<job::Notify>
   if (std::ranges::all_of(rules, [](const job::Notify& rule) { return rule.command.empty(); })) return {};
   TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
   if (control::may_run_job_commands(settings)) return {};
-  return make_error(Code::bad_job_file, "the job file's notify.command would run on this machine, but the settings do not allow that",
+  return make_error(Code::bad_job_file,
+                    "the job file's notify.command would run on this machine, but the settings do not allow that",
                     "gridctl config set notify.job_commands yes, or gridctl config set notify.command CMD");
 }
 
@@ -410,7 +421,8 @@ const Command k_job_submit{
     .description =
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
-        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a batch script with #SBATCH lines; - reads it from "
+        "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a "
+        "batch script with #SBATCH lines; - reads it from "
         "standard input. Options override the file. If no daemon is running, this command starts one in the "
         "background.",
     .positionals = job_submit::k_positionals,

@@ -68,8 +68,9 @@ Result<int> export_key(Context& context, const Parsed& parsed) {
     context.print_line(
         JsonObject()("key_id", id_text(*key))("file", file.native())("protected", secret.has_value()).text());
   else
-    context.print_line("key " + id_text(*key) + " is in " + sanitize(file.native()) +
-                       (secret ? ", protected by the passphrase" : "; anyone who has this file can read every checkpoint"));
+    context.print_line(
+        "key " + id_text(*key) + " is in " + sanitize(file.native()) +
+        (secret ? ", protected by the passphrase" : "; anyone who has this file can read every checkpoint"));
   return 0;
 }
 

@@ -13,7 +13,8 @@ std::function<bool(const std::string&, std::span<const ssh::HostKey>)> asker(Con
     context.note("ssh does not know the host keys of " + sanitize(peer) + ":");
     for (const ssh::HostKey& key : keys) context.note("  " + sanitize(key.type) + " " + sanitize(key.fingerprint));
     context.write_err(
-        "compare them with the output of 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' on the host. Trust them? [yes/no] ");
+        "compare them with the output of 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' on the host. Trust them? "
+        "[yes/no] ");
     const Result<std::string> answer = os::read_typed_line();
     return answer && lower(trim(*answer)) == "yes";
   };

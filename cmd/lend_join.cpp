@@ -32,7 +32,8 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"TOKEN|-"}};
 constexpr Option k_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
-    {"egress", 0, "WHAT", "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
+    {"egress", 0, "WHAT",
+     "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
      "filtered", Completion::choices, k_egress_words},
     k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
     k_on_battery_option, k_price_option, k_registries_option,
@@ -52,8 +53,9 @@ Result<void> check_engine(Context& context, wire::Egress egress, const Inventory
   }
   if (!problems.empty()) problems = " (" + problems + ")";
   if (filtered)
-    return make_error(Code::engine, "podman and slirp4netns keep jobs out of your home network, and they do not work here" + problems,
-                      "sudo apt install podman slirp4netns   # or, if jobs may reach everything that you reach: --egress open");
+    return make_error(
+        Code::engine, "podman and slirp4netns keep jobs out of your home network, and they do not work here" + problems,
+        "sudo apt install podman slirp4netns   # or, if jobs may reach everything that you reach: --egress open");
   show_problems(context, probe::preflight(inventory, EngineKind::podman, context.now()));
   return make_error(Code::engine, "this machine cannot run containers, and jobs of others run in nothing else" + problems,
                     "sudo apt install podman");

@@ -49,7 +49,8 @@ constexpr Option k_grace_options[] = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
 constexpr Option k_limits_options[] = {
     {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
-    {"egress", 0, "WHAT", "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing", "",
+    {"egress", 0, "WHAT",
+     "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing", "",
      Completion::choices, k_egress_words},
     {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
      "yes|no"},
@@ -459,19 +460,20 @@ const Command k_lend_log{.noun = "lend",
                          .description = "Prints connections, pauses and changes of what is lent, with their times.",
                          .exit_codes = lend_owner::k_exits,
                          .run = lend_owner::show_log};
-const Command k_lend_leave{.noun = "lend",
-                           .verb = "leave",
-                           .summary = "stop lending this machine",
-                           .examples = lend_owner::k_leave_examples,
-                           .description =
-                               "Ends the jobs of others, disconnects, and removes everything that gridctl has put on this machine: "
-                               "~/.gridctl with its keys, and the entry that starts it at boot. Images stay in podman or "
-                               "docker. It works without a network. The same researcher can invite you again.\n\nWith RESEARCHER, "
-                               "as 'gridctl lend status' names him, the machine stays lent to the others.",
-                           .positionals = lend_owner::k_leave_positionals,
-                           .options = lend_owner::k_grace_options,
-                           .exit_codes = lend_owner::k_exits,
-                           .run = lend_owner::leave};
+const Command k_lend_leave{
+    .noun = "lend",
+    .verb = "leave",
+    .summary = "stop lending this machine",
+    .examples = lend_owner::k_leave_examples,
+    .description =
+        "Ends the jobs of others, disconnects, and removes everything that gridctl has put on this machine: "
+        "~/.gridctl with its keys, and the entry that starts it at boot. Images stay in podman or "
+        "docker. It works without a network. The same researcher can invite you again.\n\nWith RESEARCHER, "
+        "as 'gridctl lend status' names him, the machine stays lent to the others.",
+    .positionals = lend_owner::k_leave_positionals,
+    .options = lend_owner::k_grace_options,
+    .exit_codes = lend_owner::k_exits,
+    .run = lend_owner::leave};
 const Command k_lend_serve{.noun = "lend",
                            .verb = "serve",
                            .summary = "connect this machine, in the foreground",

@@ -14,9 +14,10 @@ namespace gridctl::cmd {
 
 namespace lend_receipts {
 namespace {
-constexpr Example k_receipts_examples[] = {{"What has each job paid?", "gridctl lend receipts"},
-                                           {"Compare with the receipts that the researcher has exported", "gridctl lend receipts --against alice.jsonl"},
-                                           {"For the researcher to compare", "gridctl lend receipts --export > mine.jsonl"}};
+constexpr Example k_receipts_examples[] = {
+    {"What has each job paid?", "gridctl lend receipts"},
+    {"Compare with the receipts that the researcher has exported", "gridctl lend receipts --against alice.jsonl"},
+    {"For the researcher to compare", "gridctl lend receipts --export > mine.jsonl"}};
 constexpr Example k_earnings_examples[] = {{"What has this machine earned?", "gridctl lend earnings"}};
 constexpr Option k_receipts_options[] = {{"verify", 0, "", "check signatures and links, and print no list"},
                                          {"against", 0, "FILE|-", "check, and compare with the receipts that the other side has exported", "", Completion::file},
@@ -78,7 +79,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("verify")) return print_checked(context, all);
   const int code = print_receipts(context, all, parsed.value(k_receipt_job_option.name));
   for (const CheckedChain& one : all)
-    if (one.report.fault != lend::ChainFault::none) context.note("receipts with " + sanitize(one.name) + " have changed since they were signed: " + sanitize(one.report.text, 500));
+    if (one.report.fault != lend::ChainFault::none)
+      context.note("receipts with " + sanitize(one.name) +
+                   " have changed since they were signed: " + sanitize(one.report.text, 500));
   return code;
 }
 
@@ -99,7 +102,9 @@ Result<int> earnings(Context& context, const Parsed&) {
                                               "agreed_micro", agreed)("unanswered_micro", unanswered)("disputed_micro", disputed)("counted_micro", report.counted)(
                                               "price", rates_text(terms.rates)).text_or_null("fault", report.text).text();
     table.add({one.who, std::to_string(report.receipts.size()), usd_text(report.asked), usd_text(agreed), usd_text(unanswered), usd_text(disputed), rates_text(terms.rates)});
-    if (report.fault != lend::ChainFault::none) context.note("receipts with " + sanitize(one.who) + " have changed since they were signed: " + sanitize(report.text, 500));
+    if (report.fault != lend::ChainFault::none)
+      context.note("receipts with " + sanitize(one.who) +
+                   " have changed since they were signed: " + sanitize(report.text, 500));
   }
   if (context.json) return context.print_line("[" + json + "]");
   context.print(table.render(context.columns_out(), context.out_style));

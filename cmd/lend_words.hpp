@@ -22,8 +22,11 @@ struct Hours {
 // Writes the options' values into `terms`, and leaves the rest. Errors: usage.
 [[nodiscard]] Result<void> describe_terms(const Parsed& parsed, wire::GuestTerms& terms);
 // Declare the options for an owner's limits, which `join` and `limits` share.
-inline constexpr Option k_disk_option{"disk", 0, "SIZE", "how much of the disk jobs and the data kept for them may use, such as 50GB; or 'all'"};
-inline constexpr Option k_max_job_option{"max-job", 0, "DURATION", "a job that has run for this long ends here and continues on another host; or 'unlimited'"};
+inline constexpr Option k_disk_option{
+    "disk", 0, "SIZE", "how much of the disk jobs and the data kept for them may use, such as 50GB; or 'all'"};
+inline constexpr Option k_max_job_option{
+    "max-job", 0, "DURATION",
+    "a job that has run for this long ends here and continues on another host; or 'unlimited'"};
 inline constexpr Option k_cpus_option{"cpus", 0, "N", "processors that jobs may use together; or 'all'"};
 inline constexpr Option k_memory_option{"memory", 0, "SIZE", "memory that jobs may use together, such as 16GB; or 'all'"};
 inline constexpr Option k_price_option{"price", 0, "PRICES", "USD for an hour of a GPU and of a processor, for a gigabyte of traffic, and at least for a job: gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02; or 'free'"};

@@ -49,7 +49,8 @@ Result<LogLines> LogLines::make(Context& context, const Parsed& parsed, JobId jo
     if (wrong != 0) {
       char why[128];
       ::regerror(wrong, &lines.pattern_->compiled, why, sizeof why);
-      return make_error(Code::usage, "--grep: '" + sanitize(parsed.value("grep")) + "' is not an extended regular expression: " + why);
+      return make_error(Code::usage, "--grep: '" + sanitize(parsed.value("grep")) +
+                                         "' is not an extended regular expression: " + why);
     }
   }
   return lines;

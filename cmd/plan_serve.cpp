@@ -113,7 +113,8 @@ const Command k_plan_serve{
     .summary = "what serving a model needs: weights, KV cache, conversations, tokens a second",
     .examples = plan_serve::k_examples,
     .description =
-        "Shows how many GPUs one replica of the model needs, how much of their memory is left for the KV cache, how many "
+        "Shows how many GPUs one replica of the model needs, how much of their memory is left for the KV cache, how "
+        "many "
         "conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
         "weights "
         "and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, as vLLM "

@@ -12,8 +12,9 @@ namespace receipts {
 namespace {
 constexpr Example k_ls_examples[] = {{"What did the jobs on lent hosts cost?", "gridctl receipts ls"},
                                      {"The receipts on which the two sides disagree", "gridctl receipts ls --json | jq '.[] | select(.verdict == \"disputed\")'"}};
-constexpr Example k_verify_examples[] = {{"Check signatures and links", "gridctl receipts verify"},
-                                         {"Compare with the receipts that the owner has exported", "gridctl receipts verify bob.jsonl"}};
+constexpr Example k_verify_examples[] = {
+    {"Check signatures and links", "gridctl receipts verify"},
+    {"Compare with the receipts that the owner has exported", "gridctl receipts verify bob.jsonl"}};
 constexpr Example k_export_examples[] = {{"For the owner to compare", "gridctl receipts export > mine.jsonl"},
                                          {"For a spreadsheet", "gridctl receipts export --format csv > receipts.csv"}};
 constexpr Option k_ls_options[] = {k_receipt_job_option};
@@ -58,7 +59,9 @@ Result<int> ls(Context& context, const Parsed& parsed) {
   for (const KeptChain& kept : chains) all.push_back(checked(kept));
   const int code = print_receipts(context, all, parsed.value(k_receipt_job_option.name));
   for (const CheckedChain& one : all)
-    if (one.report.fault != lend::ChainFault::none) context.note("receipts of " + one.name + " have changed since they were signed: " + sanitize(one.report.text, 500));
+    if (one.report.fault != lend::ChainFault::none)
+      context.note("receipts of " + one.name +
+                   " have changed since they were signed: " + sanitize(one.report.text, 500));
   return code;
 }
 
@@ -110,9 +113,12 @@ const Command k_receipts_verify{.noun = "receipts",
                                 .verb = "verify",
                                 .summary = "check the receipts of lent hosts",
                                 .examples = receipts::k_verify_examples,
-                                .description = "Checks all signatures, amounts and links: a byte that was changed, a receipt that is missing, an end that was cut "
-                                               "off, and a fork (two receipts that follow the same one) are each named, and the exit code is 7.\n\nWith FILE, what "
-                                               "the other side has exported is checked and compared with the receipts here.",
+                                .description =
+                                    "Checks all signatures, amounts and links: a byte that was changed, a receipt that "
+                                    "is missing, an end that was cut "
+                                    "off, and a fork (two receipts that follow the same one) are each named, and the "
+                                    "exit code is 7.\n\nWith FILE, what "
+                                    "the other side has exported is checked and compared with the receipts here.",
                                 .positionals = receipts::k_verify_positionals,
                                 .exit_codes = k_exits_job,
                                 .run = receipts::verify};

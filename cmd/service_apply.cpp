@@ -124,7 +124,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return k_job_submit.run(context, words);
   }
   if (!leader->spec.service)
-    return make_error(Code::exists, "job " + leader->name + " (" + leader->id.value + ") is running and is not a service",
+    return make_error(Code::exists,
+                      "job " + leader->name + " (" + leader->id.value + ") is running and is not a service",
                       "gridctl job cancel " + leader->id.value);
   for (const std::string& warning : file.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_same_address(leader->spec, file.spec));

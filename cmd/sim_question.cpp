@@ -260,7 +260,8 @@ void tell_of_hosts(SimQuestion& question, bool from_registry) {
         "failure rates are those of `gridctl provider show`, each run drawing them from their bands");
   if (std::ranges::any_of(question.grid.hosts, [](const auto& h) { return h.recorded != nullptr; }))
     question.assumptions.emplace_back(
-        "hosts of a trace: each run begins at a random point of it, and gridctl learns their failure rates during the run");
+        "hosts of a trace: each run begins at a random point of it, and gridctl learns their failure rates during the "
+        "run");
 }
 
 // Starts nothing, so that secrets need not be known.

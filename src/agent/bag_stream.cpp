@@ -228,7 +228,8 @@ void StreamWorker::answer(StreamProgram& program) {
     conclude(program, flight, result, program.line);
     program.fruitless = 0;
   } else {
-    ::dprintf(STDERR_FILENO, "gridctl: this line is not the answer to any item: %s\n", sanitize(program.line, k_stray_shown).c_str());
+    ::dprintf(STDERR_FILENO, "gridctl: this line is not the answer to any item: %s\n",
+              sanitize(program.line, k_stray_shown).c_str());
   }
   program.line.clear();
   program.dropped = 0;

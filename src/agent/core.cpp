@@ -19,7 +19,8 @@ Error stale(Epoch asked, Epoch fence) {
 }  // namespace
 
 Result<void> check_lease(BootTime echo, Duration lease, BootTime now) {
-  if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the length of the lease is not valid");
+  if (lease <= Duration{} || lease > k_lease_max)
+    return make_error(Code::refused, "the length of the lease is not valid");
   if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "this host never sent the echoed time");
   if (now >= echo + lease)
     return make_error(Code::refused, "the lease would have ended before it began: the echo is too old");

@@ -59,7 +59,9 @@ class ContainerEngine final : public Engine {
     const std::vector<std::string> gate = kind_ == EngineKind::podman ? images.gate() : std::vector<std::string>{};
     const auto pulled = call(arguments, k_pull_wait, "pull the image " + name + " without a login", gate);
     if (!pulled && !before.empty())
-      return make_error(Code::engine, "this machine's owner has an image " + name + "; guests get it only from its registry, and only if it is public: " + pulled.error().message);
+      return make_error(Code::engine, "this machine's owner has an image " + name +
+                                          "; guests get it only from its registry, and only if it is public: " +
+                                          pulled.error().message);
     TRY(to_void(pulled));
     TRY_ASSIGN(const std::string id, image_id(name));
     if (id.empty()) return make_error(Code::engine, program_ + " pulled the image " + name + " but does not have it");

@@ -54,7 +54,8 @@ probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox) {
   log.now_us = os::kernel_log_us();
   if (read_kmsg(log) || read_journal(toolbox, log)) log.problem.clear();
   else
-    log.problem += "; this user cannot read kernel messages in the journal; members of the groups adm and systemd-journal can";
+    log.problem +=
+        "; this user cannot read kernel messages in the journal; members of the groups adm and systemd-journal can";
   return log;
 }
 

@@ -111,7 +111,8 @@ Result<std::string> HelperProcess::receive(BootTime deadline, os::Clock& clock) 
       buffer_.erase(0, end + 1);
       return line;
     }
-    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper sends endless output");
+    if (buffer_.size() > k_reply_line_max)
+      return make_error(Code::protocol_violation, "the GPU helper sends endless output");
     TRY_ASSIGN(const os::Moved moved, os::read_now(from_.get(), piece));
     buffer_ += as_text(ByteView{piece}.first(moved.bytes));
     if (moved.closed) return make_error(Code::io, "the GPU helper ended without an answer: the driver crashed it");

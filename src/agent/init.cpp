@@ -412,7 +412,8 @@ void Init::save_output() {
 bool Init::has_closed_network() const {
   const std::string open = plan_.closed ? open_network() : "";
   if (open.empty()) return true;
-  const std::string line = "gridctl: the job was not started: its network is not filtered as this machine's owner requires: " + open + "\n";
+  const std::string line =
+      "gridctl: the job was not started: its network is not filtered as this machine's owner requires: " + open + "\n";
   (void)::write(log_.get(), line.data(), line.size());
   return false;
 }

@@ -48,7 +48,8 @@ Result<bool> begins_with(int fd, std::uint64_t bytes, const std::string& digest)
 Result<void> check_beginning(int fd, const os::Path& path, const wire::StreamOpen& request) {
   if (request.offset == 0) return {};
   TRY_ASSIGN(const bool same, begins_with(fd, request.offset, request.digest));
-  if (!same) return make_error(Code::refused, sanitize(path.string()) + " does not begin with the part that was copied before");
+  if (!same)
+    return make_error(Code::refused, sanitize(path.string()) + " does not begin with the part that was copied before");
   if (::lseek(fd, static_cast<off_t>(request.offset), SEEK_SET) < 0)
     return errno_error(errno, "cannot continue in " + sanitize(path.string()));
   return {};

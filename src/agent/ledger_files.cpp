@@ -154,7 +154,7 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
     struct stat taken {};
     name = known.value_or(tries == 0 ? base_name() : base_name() + "." + std::to_string(os::random_u64() >> 33));
     if (!known && ::fstatat(directory_.get(), name.c_str(), &taken, AT_SYMLINK_NOFOLLOW) == 0) continue;
-    // Other users cannot open it, so they cannot lock it.
+    // Other users cannot open the lock file, so they cannot lock it.
     lock = open_regular(directory_.get(), name + std::string(k_lock_suffix), O_RDWR | O_CREAT);
     if (!lock && (errno == ENOSPC || errno == EROFS || errno == EDQUOT || errno == EMFILE))
       return errno_error(errno, "cannot lock our file in the lease folder");
@@ -170,7 +170,8 @@ Result<LedgerFolder::Own> LedgerFolder::lock_own(Duration patience, os::Clock& c
   while (::flock(lock->fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
     if (clock.boot() > give_up)
-      return make_error(Code::busy, "the lease ledger has been locked by another process for " + format_duration(patience));
+      return make_error(Code::busy,
+                        "the lease ledger has been locked by another process for " + format_duration(patience));
     os::pause_for(pause);
     pause = std::min<Duration>(pause * 2, std::chrono::milliseconds{4});
   }

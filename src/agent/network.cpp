@@ -123,7 +123,8 @@ Result<void> Links::sink(const wire::Frame& request) {
   std::uint64_t received = 0;
   for (;;) {
     TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_step_max));
-    if (frame.stream != request.stream) return make_error(Code::protocol_violation, "another operation interrupted this one");
+    if (frame.stream != request.stream)
+      return make_error(Code::protocol_violation, "another operation interrupted this one");
     if (frame.kind == wire::FrameKind::end) break;
     if (frame.kind != wire::FrameKind::data || frame.payload.size() > wanted.bytes - received)
       return make_error(Code::protocol_violation, "received more data than announced");

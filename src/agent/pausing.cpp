@@ -76,7 +76,8 @@ Result<void> AttemptRunner::pause(bool gpu_only) {
   Result<void> done = stop_it();
   if (!done) {
     const Result<void> back = put_back();
-    if (!back) done = std::move(done).error().with_context("and it could not be moved back: " + back.error().one_line());
+    if (!back)
+      done = std::move(done).error().with_context("and it could not be moved back: " + back.error().one_line());
     return done;
   }
   update_lease(false);  // without its GPUs now

@@ -212,7 +212,8 @@ class Preparation {
     TRY(os::remove_tree(folder));
     TRY(fill(*spec_.image_archive, folder, "the image archive"));
     TRY_ASSIGN(const auto names, os::list_directory(folder));
-    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not contain exactly one file");
+    if (names.size() != 1)
+      return make_error(Code::refused, "the image archive's tree does not contain exactly one file");
     prepared_.image_archive = folder / names[0];
     return {};
   }

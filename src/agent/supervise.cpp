@@ -277,8 +277,9 @@ Result<void> AttemptRunner::await_init() {
     if (now() >= ask_at) ask_at = now() + k_ask_every;
     // A full disk may have ended init, and then has no room for `once` either.
     if ((gone || now() > give_up) && (claim_once() || (gone && !os::exists(run / "once"))))
-      return make_error(Code::engine, std::string("the engine reported that it started the job, but its first process ") +
-                                          (gone ? "ended before it began" : "did not begin within 60 s"));
+      return make_error(Code::engine,
+                        std::string("the engine reported that it started the job, but its first process ") +
+                            (gone ? "ended before it began" : "did not begin within 60 s"));
     pollfd waiting{changes_.fd(), POLLIN, 0};
     ::poll(&waiting, 1, k_watch_ms);
     if (changes_.drain()) read_control();

@@ -63,8 +63,10 @@ Result<Rates> parse_rates(std::string_view text) {
     const auto known = std::ranges::find(k_rate_names, std::string_view(part).substr(0, equals), &RateName::name);
     const auto usd = equals == std::string::npos ? std::nullopt : parse_usd(std::string_view(part).substr(equals + 1));
     if (known == k_rate_names.end() || !usd)
-      return make_error(Code::usage, "a price is 'free', or the USD for an hour of a GPU or a processor, for a gigabyte of traffic "
-                                     "and for the shortest job, such as gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02; each at most 1000");
+      return make_error(
+          Code::usage,
+          "a price is 'free', or the USD for an hour of a GPU or a processor, for a gigabyte of traffic "
+          "and for the shortest job, such as gpu=0.25,cpu=0.01,traffic=0.05,minimum=0.02; each at most 1000");
     rates.*known->rate = *usd;
   }
   return rates;

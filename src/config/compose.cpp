@@ -180,10 +180,11 @@ class Compose {
       for (const Entry& known : k_entries)
         if (name == known.image || name.substr(0, name.find_last_of(":@")) == known.image) program = known.program;
     if (program.empty() && command == nullptr)
-      return fields.error("image",
-                          "gridctl does not run an image's own entrypoint: write its program with 'entrypoint' or 'command'");
+      return fields.error(
+          "image", "gridctl does not run an image's own entrypoint: write its program with 'entrypoint' or 'command'");
     if (program.empty())
-      source_.warn(command->at, "'command' is used as the complete command: gridctl does not run an image's own entrypoint");
+      source_.warn(command->at,
+                   "'command' is used as the complete command: gridctl does not run an image's own entrypoint");
     std::string run =
         program + (program.empty() || command == nullptr ? "" : " ") + (command == nullptr ? "" : command_of(*command));
     if (program == "ollama" && command == nullptr) run = "ollama serve";

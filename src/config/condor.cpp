@@ -20,7 +20,8 @@ constexpr CondorWord k_condor_ignored[] = {
     {"output", "gridctl keeps the output: gridctl job logs --task N"},
     {"error", "gridctl keeps the output: gridctl job logs --task N"},
     {"log", "see gridctl job events"},
-    {"should_transfer_files", "gridctl sends the directory of the submit file, and fetches what transfer_output_files names"},
+    {"should_transfer_files",
+     "gridctl sends the directory of the submit file, and fetches what transfer_output_files names"},
     {"when_to_transfer_output", "gridctl fetches files when a task ends"},
     {"transfer_input_files", "gridctl sends the complete directory of the submit file"},
     {"transfer_executable", "gridctl sends the complete directory of the submit file"},
@@ -156,14 +157,16 @@ class Condor {
       const std::string first = lower(line.substr(0, line.find_first_of(" \t=")));
       const std::size_t equals = line.find('=');
       if (first == "queue" && (equals == std::string::npos || line.find('(') < equals)) {
-        if (std::exchange(queued_, true)) return error_at(source_.file, here, "a second 'queue' is not supported: write a file for each");
+        if (std::exchange(queued_, true))
+          return error_at(source_.file, here, "a second 'queue' is not supported: write a file for each");
         queue_at_ = here;
         TRY(read_queue(line.substr(5), i));
         continue;
       }
       if (equals == std::string::npos) return error_at(source_.file, here, "expected NAME = VALUE or queue");
       const std::string name = lower(trim(line.substr(0, equals)));
-      if (name.starts_with('+') || name.starts_with("my.")) source_.warn(here, name + " is ignored: attributes have no meaning in gridctl");
+      if (name.starts_with('+') || name.starts_with("my."))
+        source_.warn(here, name + " is ignored: attributes have no meaning in gridctl");
       else macros_[name] = {std::string(trim(line.substr(equals + 1))), here};
     }
     return {};

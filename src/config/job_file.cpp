@@ -325,7 +325,8 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   const auto read = [&errors](Result<void> part) {
     if (!part) errors.push_back(std::move(part).error());
   };
-  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is specific to SkyPilot");
+  for (std::string_view key : {"config", "experimental", "event_callback"})
+    root.ignore(key, "it is specific to SkyPilot");
   read(read_name(root, job.spec));
   read(read_variables(root, context, job));
   std::string image_id;

@@ -22,17 +22,17 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
 
-// In gang.cpp. `num_nodes`, `spares`, `ranks_per_node`.
+// In gang.cpp. Reads `num_nodes`, `spares`, `ranks_per_node`.
 [[nodiscard]] Result<void> read_gang(const Fields& root, job::Spec& spec);
 
 // In variants.cpp. Call it after image, commands and resources, which a variant inherits.
 [[nodiscard]] Result<void> read_variants(const Fields& root, const Context& context, job::Spec& spec);
 
-// In workload.cpp. `class`, `backend` and `workload` of the file itself.
+// In workload.cpp. Reads `class`, `backend` and `workload` of the file itself.
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 [[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
 
-// In tasks.cpp. `tasks` and `finally`.
+// In tasks.cpp. Reads `tasks` and `finally`.
 [[nodiscard]] Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job);
 
 // In service.cpp. Call it after ports, policies and gang.

@@ -45,7 +45,8 @@ Result<std::string> output_pattern(std::string_view text) {
   if (text.starts_with('/'))
     return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' must be relative to the working directory");
   for (const std::string& part : split(text, '/'))
-    if (part == "..") return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' is outside the working directory");
+    if (part == "..")
+      return make_error(Code::usage, "'" + excerpt(std::string(text)) + "' is outside the working directory");
   return std::string(text);
 }
 

@@ -103,7 +103,8 @@ Result<void> read_keep(SourceFile& source, const Fields& checkpoint, job::KeepPo
   TRY(fields.text("metric", into.metric));
   if (!into.metric.empty() && !is_metric_name(into.metric))
     return fields.expected("metric", "at most 64 letters, digits and characters of _.:/-");
-  if (into.best > 0 && into.metric.empty()) return fields.error("best", "needs 'metric': the name of the value to compare");
+  if (into.best > 0 && into.metric.empty())
+    return fields.error("best", "needs 'metric': the name of the value to compare");
   std::string prefer = "lowest";
   TRY(fields.text("prefer", prefer));
   if (prefer != "lowest" && prefer != "highest") return fields.expected("prefer", "lowest or highest");
@@ -137,9 +138,10 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
                                       "' names a variable that is not among the job's envs; the program has "
                                       "$GRIDCTL_CKPT_DIR when no path is given");
     if (into.path.starts_with('~'))
-      return fields.error("path", "'" + excerpt(into.path) +
-                                      "' is a different home directory on each host; give a path relative to the working "
-                                      "directory, or an absolute one");
+      return fields.error("path",
+                          "'" + excerpt(into.path) +
+                              "' is a different home directory on each host; give a path relative to the working "
+                              "directory, or an absolute one");
     const auto path = job_path(into.path);
     if (!path) return fields.error("path", path.error().message);
     into.path = path->size() > 1 && path->ends_with('/') ? path->substr(0, path->size() - 1) : *path;

@@ -83,8 +83,11 @@ Result<void> check_instance_type(const Fields& fields) {
   const std::optional<std::string> gpus = gpus_of_instance(type);
   if (!gpus || fields.find("accelerators") != nullptr) return {};
   const std::string model = gpus->empty() ? "NAME" : *gpus;
-  return fields.error("instance_type", excerpt(type) + " is a machine with GPUs; jobs run on registered providers, so name the GPUs that the job "
-                                       "needs: 'accelerators: " + model + (model.find(':') == model.npos ? ":COUNT" : "") + "'");
+  return fields.error("instance_type",
+                      excerpt(type) +
+                          " is a machine with GPUs; jobs run on registered providers, so name the GPUs that the job "
+                          "needs: 'accelerators: " +
+                          model + (model.find(':') == model.npos ? ":COUNT" : "") + "'");
 }
 
 void ignore_cloud_keys(const Fields& fields) {

@@ -197,7 +197,8 @@ class Sbatch {
   Result<void> warn_of_late(std::size_t from) {
     for (std::size_t i = from; i < lines_.size(); ++i)
       if (lines_[i].starts_with("#SBATCH "))
-        source_.warn({static_cast<int>(i) + 1, 1}, "this line is ignored, as sbatch does: it comes after the first command");
+        source_.warn({static_cast<int>(i) + 1, 1},
+                     "this line is ignored, as sbatch does: it comes after the first command");
     return {};
   }
 
@@ -301,7 +302,8 @@ class Sbatch {
     for (const std::string& one : split(given->text, ',')) {
       const std::size_t equals = one.find('=');
       if (one == "NONE" || one == "NIL") continue;
-      if (equals == std::string::npos) source_.warn(given->at, "--export=" + excerpt(one) + " is ignored: use --env NAME when you submit");
+      if (equals == std::string::npos)
+        source_.warn(given->at, "--export=" + excerpt(one) + " is ignored: use --env NAME when you submit");
       else put(envs, one.substr(0, equals), text_node(one.substr(equals + 1), given->at));
     }
     if (!envs.keys.empty()) put(job, "envs", std::move(envs));
@@ -314,7 +316,9 @@ class Sbatch {
   void warn_of_modules() {
     for (std::size_t i = 0; i < lines_.size(); ++i)
       if (trim(lines_[i]).starts_with("module "))
-        return source_.warn({static_cast<int>(i) + 1, 1}, "hosts may not have environment modules: provide missing software with --image, or with setup in a job file");
+        return source_.warn({static_cast<int>(i) + 1, 1},
+                            "hosts may not have environment modules: provide missing software with --image, or with "
+                            "setup in a job file");
   }
 
   [[nodiscard]] std::string script() const {

@@ -164,7 +164,8 @@ Result<void> read_scale(const Fields& service, job::Service& into) {
                                                {"concurrency", "requests_per_second", "up_after", "down_after"}));
   if (into.replicas_min == 0) return service.error("scale", "needs a range: write 'replicas: 1..4'");
   if (fields.find("requests_per_second") != nullptr && fields.find("concurrency") != nullptr)
-    return fields.error("requests_per_second", "cannot be combined with 'concurrency': the number of replicas follows only one of them");
+    return fields.error("requests_per_second",
+                        "cannot be combined with 'concurrency': the number of replicas follows only one of them");
   double rate = 0;
   TRY(fields.number("requests_per_second", {0.001, 1e6}, rate));
   if (rate > 0) into.scale_rate = rate, into.scale_concurrency = 0;
@@ -217,7 +218,8 @@ Result<void> read_affinity(const Fields& service, job::Affinity& into) {
 // Checks keys of other parts of the file that have no meaning, or another one, beside `service`.
 Result<void> check_beside(const Fields& root, const job::Spec& spec) {
   if (spec.num_nodes > 1)
-    return root.error("num_nodes", "each replica of a service runs on one host; set their number with 'service.replicas'");
+    return root.error("num_nodes",
+                      "each replica of a service runs on one host; set their number with 'service.replicas'");
   if (root.find("tasks") != nullptr) return root.error("tasks", "a service cannot have tasks");
   if (root.find("replication") != nullptr) return root.error("replication", "set the number with 'service.replicas'");
   if (root.find("deadline") != nullptr)
@@ -251,7 +253,8 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
     return fields.expected("retry_post", "path prefixes such as [/v1/], at most 64");
   TRY(fields.duration("drain", 0s, 24h, service.drain));
   TRY(read_affinity(fields, service.affinity));
-  TRY(read_fixed(fields, "gateway", "here", "is not supported yet: write 'gateway: here', the machine that runs gridctl"));
+  TRY(read_fixed(fields, "gateway", "here",
+                 "is not supported yet: write 'gateway: here', the machine that runs gridctl"));
   TRY(read_auth(fields, context, service.keys_file));
   const std::string port = std::to_string(service.port);
   std::string& ports = spec.envs["GRIDCTL_FORWARD_PORTS"];

@@ -154,8 +154,10 @@ Result<void> read_raise(const Fields& tasks, const job::Resources& resources, jo
   TRY_ASSIGN(const Fields fields, Fields::open(tasks.source(), *node, "tasks.retry", {"memory", "disk"}));
   TRY(fields.value("memory", into.raise.memory, parse_raise));
   TRY(fields.value("disk", into.raise.disk, parse_raise));
-  if (into.raise.memory > 0 && resources.memory_bytes == 0) return fields.error("memory", "requires resources.memory, which it multiplies");
-  if (into.raise.disk > 0 && resources.disk_bytes == 0) return fields.error("disk", "requires resources.disk, which it multiplies");
+  if (into.raise.memory > 0 && resources.memory_bytes == 0)
+    return fields.error("memory", "requires resources.memory, which it multiplies");
+  if (into.raise.disk > 0 && resources.disk_bytes == 0)
+    return fields.error("disk", "requires resources.disk, which it multiplies");
   return {};
 }
 
@@ -167,7 +169,8 @@ Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
     if (!stream && fields.find(key) != nullptr) return fields.error(key, "requires mode: stream");
   if (!stream) return {};
   for (const std::string_view key : {"chunk", "matrix", "stdin", "folder"})
-    if (fields.find(key) != nullptr) return fields.error(key, "cannot be combined with mode: stream, where an item is one line");
+    if (fields.find(key) != nullptr)
+      return fields.error(key, "cannot be combined with mode: stream, where an item is one line");
   tasks.stream_window = job::k_stream_window;
   TRY(fields.integer("window", 1, job::k_stream_window_max, tasks.stream_window));
   return fields.boolean("json", tasks.stream_json);
@@ -257,7 +260,8 @@ Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
 Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job) {
   const Node* node = root.find("tasks");
   const bool ranked = root.find("num_jobs") != nullptr;
-  if (node == nullptr && !ranked) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "requires tasks");
+  if (node == nullptr && !ranked)
+    return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "requires tasks");
   if (node != nullptr && ranked) return root.error("num_jobs", "means the same as 'tasks': give one of them");
   job::Tasks tasks;
   Items items;

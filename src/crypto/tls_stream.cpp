@@ -158,7 +158,8 @@ Result<void> TlsStream::write(ByteView plain) {
   while (!plain.empty()) {
     ERR_clear_error();
     const int took = SSL_write(tls_->ssl, plain.data(), clamped(plain.size()));
-    if (took <= 0) return make_error(Code::protocol_violation, "the connection accepts no more bytes (" + reason() + ")");
+    if (took <= 0)
+      return make_error(Code::protocol_violation, "the connection accepts no more bytes (" + reason() + ")");
     plain = plain.subspan(static_cast<std::size_t>(took));
   }
   return {};

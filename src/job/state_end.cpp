@@ -15,8 +15,8 @@ namespace gridctl::job {
 
 namespace {
 
-// Beyond these, the job's own set-up is to blame. In a gang, any member's host may be: that proves nothing against the
-// others' starts.
+// Beyond these, the job's own set-up is to blame. In a gang, the host of any member may be to blame, so
+// the number is higher.
 constexpr int k_start_failures_max = 5, k_gang_start_failures_max = 20;
 int start_failures_max(const Attempt& attempt) {
   return std::min(k_start_failures_max * static_cast<int>(attempt.members.size()), k_gang_start_failures_max);

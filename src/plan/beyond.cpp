@@ -62,7 +62,8 @@ Result<WanPlan> plan_wan(const Wan& wan) {
   const double largest = wan.bytes_per_s * k_inner_steps_max * wan.step_s * (1 - k_utilisation_min) /
                          (2 * k_utilisation_min * wan.bytes_per_param);
   const std::string text = formatted(
-      "the link of %.1f Mbit/s is too slow: an exchange of %.1f GB takes %.0f s, so that even with one exchange every %d steps of %.2f s "
+      "the link of %.1f Mbit/s is too slow: an exchange of %.1f GB takes %.0f s, so that even with one exchange every "
+      "%d steps of %.2f s "
       "only %.0f %% of the time would be computing; the largest model that it could serve has %.2g parameters",
       wan.bytes_per_s * 8 / 1e6, last.payload / 1e9, last.sync_s, k_inner_steps_max, wan.step_s, 100 * last.utilisation,
       largest);

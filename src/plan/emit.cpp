@@ -154,7 +154,8 @@ std::string refusal(Target target, const Training& training, const Parallelism& 
       return parallelism.zero < 2 ? "FSDP shards at least gradients: use zero=2 or zero=3" : "";
     case Target::deepspeed: return divided ? "DeepSpeed's configuration alone needs tp=pp=cp=ep=1" : "";
     case Target::accelerate: return divided ? "Accelerate's configuration needs tp=pp=cp=ep=1" : "";
-    case Target::megatron: return moves ? "gridctl's flags for Megatron offload nothing" : megatron_refuses(training, parallelism);
+    case Target::megatron:
+      return moves ? "gridctl's flags for Megatron offload nothing" : megatron_refuses(training, parallelism);
     case Target::torchtitan: return moves ? "torchtitan offloads nothing" : torchtitan_refuses(training, parallelism);
   }
   return "";

@@ -172,7 +172,8 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
 std::string megatron_refuses(const Training& training, const Parallelism& l) {
   if (l.zero > 1 && l.pp > 1) return "Megatron-FSDP shards gradients and parameters only with pp=1";
   if (training.method != Method::full) return "Megatron's pretrain_gpt.py cannot train adapters";
-  if (training.model.name.starts_with("gemma")) return "Megatron's pretrain_gpt.py lacks the gated GELU that " + training.model.name + " needs";
+  if (training.model.name.starts_with("gemma"))
+    return "Megatron's pretrain_gpt.py lacks the gated GELU that " + training.model.name + " needs";
   if (!pipeline_flags(training.model.layers, l))
     return "Megatron cannot divide " + std::to_string(training.model.layers) + " layers over " + std::to_string(l.pp * l.virtual_stages) +
            " stages";

@@ -195,7 +195,8 @@ std::vector<std::string> faults_of(const Training& training, const Parallelism& 
   if (parallelism.zero == 2 && parallelism.pp > 1)
     out.push_back("zero=2 with pp=" + std::to_string(parallelism.pp) + ": gradients are kept over the micro-batches");
   if (parallelism.recompute == Recompute::selective && !recomputes_parts(training.framework))
-    out.push_back("recompute=selective, but " + std::string(text_of(training.framework)) + " recomputes complete layers or nothing");
+    out.push_back("recompute=selective, but " + std::string(text_of(training.framework)) +
+                  " recomputes complete layers or nothing");
   if (parallelism.virtual_stages > 1 && parallelism.pp == 1) out.push_back("virtual stages need pp > 1");
   if (parallelism.virtual_stages > 1 && model.layers > 0 && model.layers < parallelism.pp * parallelism.virtual_stages)
     out.push_back("not enough layers for " + std::to_string(parallelism.pp * parallelism.virtual_stages) + " virtual stages");

@@ -99,7 +99,8 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
     const auto plugin = std::ranges::find(plugins, vendor, &VendorPlugin::vendor);
     const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
     if (present)
-      add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool reports it, and it is in none of its usual places");
+      add_gap(gaps, toolkit.second, GapReason::not_reported,
+              "no tool reports it, and it is in none of its usual places");
     else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "a GPU is present, but no tool reports it");
     else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU from " + std::string(vendor_name(vendor)));
   }

@@ -213,9 +213,9 @@ Coupling classify(const job::Spec& spec) {
   std::string why = why_of(evidence, kind);
   if (said != JobClass::automatic) {
     const JobClass told = strategy_of(kind).job_class;
-    why = told == said
-              ? "class set in the job file; the command agrees: " + why
-              : "class set in the job file; the command alone suggests " + std::string(job::class_name(told)) + ": " + why;
+    why = told == said ? "class set in the job file; the command agrees: " + why
+                       : "class set in the job file; the command alone suggests " + std::string(job::class_name(told)) +
+                             ": " + why;
     if (told != said) kind = kind_of(said, evidence);
   }
   const Strategy& row = strategy_of(kind);

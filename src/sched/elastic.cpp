@@ -19,8 +19,9 @@ GrowthVerdict judge_growth(const GrowthFacts& facts) {
   double lasts = facts.left.value_or(facts.ran);
   if (facts.failures_per_hour > 0) lasts = std::min(lasts, 3600 / facts.failures_per_hour);
   const double gain = lasts * (1 - static_cast<double>(facts.members) / facts.would_be);
-  const std::string gains = size + " save " + seconds_text(gain) + " of " +
-                            (facts.left ? "the time left, or the time until a failure" : "as much as it has run so far");
+  const std::string gains =
+      size + " save " + seconds_text(gain) + " of " +
+      (facts.left ? "the time left, or the time until a failure" : "as much as it has run so far");
   if (gain <= facts.restart) return {false, gains + ", and " + costs};
   return {true, gains + "; " + costs};
 }

@@ -26,8 +26,8 @@ Finding tasks_in_gangs(const job::Spec& spec, const Coupling&) {
   if (spec.workload.tasks == 0 || spec.num_nodes == 1) return std::nullopt;
   const std::string tasks = key("tasks", spec.workload.tasks), nodes = key("num_nodes", spec.num_nodes);
   return Impossible{"contradiction",
-                    tasks + " are pieces of work for one host each, but " + nodes + " asks for " + std::to_string(spec.num_nodes) +
-                        " hosts for one piece",
+                    tasks + " are pieces of work for one host each, but " + nodes + " asks for " +
+                        std::to_string(spec.num_nodes) + " hosts for one piece",
                     {tasks + " without num_nodes: each task on any host", nodes + " without tasks: one job over them"}};
 }
 
@@ -37,18 +37,19 @@ Finding tasks_of_class(const job::Spec& spec, const Coupling&) {
   const std::string tasks = key("tasks", spec.workload.tasks);
   const std::string head = "class: " + std::string(job::class_name(said));
   return Impossible{"contradiction",
-                    said == JobClass::tight ? head + " couples all parts, but " + tasks + " are independent"
-                                            : head + " runs until stopped, but the tasks of " + tasks + " end one by one",
+                    said == JobClass::tight
+                        ? head + " couples all parts, but " + tasks + " are independent"
+                        : head + " runs until stopped, but the tasks of " + tasks + " end one by one",
                     {"class: loose with " + tasks, head + " without tasks"}};
 }
 
 Finding gang_in_one_host(const job::Spec& spec, const Coupling&) {
   if (spec.workload.job_class != JobClass::medium || spec.num_nodes == 1) return std::nullopt;
   const std::string nodes = key("num_nodes", spec.num_nodes);
-  return Impossible{
-      "contradiction",
-      "class: medium keeps all GPUs in one host, but " + nodes + " asks for " + std::to_string(spec.num_nodes) + " hosts",
-      {"class: tight with " + nodes, "class: medium with num_nodes: 1"}};
+  return Impossible{"contradiction",
+                    "class: medium keeps all GPUs in one host, but " + nodes + " asks for " +
+                        std::to_string(spec.num_nodes) + " hosts",
+                    {"class: tight with " + nodes, "class: medium with num_nodes: 1"}};
 }
 
 // Impossible only if no alternative can follow the wish.

@@ -84,7 +84,8 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
   if (counts.size() < 2 || most >= static_cast<std::size_t>(job::nodes_least(spec))) return std::nullopt;
   return Impossible{
       "vendors",
-      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " is possible only across vendors (" + join(parts, ", ") + "), and " +
+      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " is possible only across vendors (" +
+          join(parts, ", ") + "), and " +
           (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on only one vendor"
                    : "no library synchronises GPUs of different vendors in every step at full speed"),
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
@@ -153,8 +154,9 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   if (most >= wanted) return std::nullopt;
   Impossible no{"site",
-                "a tight gang of " + hosts_text(wanted) + " must be at one site, but at most " + std::to_string(most) + " of the " +
-                    std::to_string(fitting.hosts.size()) + " suitable hosts " + (most == 1 ? "is" : "are") + " together",
+                "a tight gang of " + hosts_text(wanted) + " must be at one site, but at most " + std::to_string(most) +
+                    " of the " + std::to_string(fitting.hosts.size()) + " suitable hosts " +
+                    (most == 1 ? "is" : "are") + " together",
                 {most == 1 ? "num_nodes: 1" : fewer(most) + " at one site"}};
   const std::optional<Wire> wire = best_wire(pairs, fitting.hosts, wanted);
   if (wire)

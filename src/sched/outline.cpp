@@ -150,8 +150,8 @@ std::string beside_list_price(const std::vector<Chosen>& chosen) {
       if (!listed) return "";
       there += listed->usd_per_gpu_hour;
       if (what.empty())
-        what = std::string(listed->model == model->key ? "" : "comparable to an ") + std::string(listed->model) + ", at " +
-               std::string(listed->instance);
+        what = std::string(listed->model == model->key ? "" : "comparable to an ") + std::string(listed->model) +
+               ", at " + std::string(listed->instance);
     }
   }
   if (there <= 0) return "";

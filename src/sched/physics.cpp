@@ -144,7 +144,8 @@ std::string replicate_memory_answer(const CardFigures& card, const Wire& wire) {
          ", the link carries " + rate_text(wire.bytes_per_s) + ", " +
          digits(std::round(card.memory_bytes_per_s / wire.bytes_per_s)) + " times less; a copy of its " +
          bytes_text(card.memory_bytes) + " would be " + time_text(card.memory_bytes / wire.bytes_per_s) +
-         " old when it arrives. Instead, use checkpoints, and checkpoint.standby to keep the newest one ready on another host";
+         " old when it arrives. Instead, use checkpoints, and checkpoint.standby to keep the newest one ready on "
+         "another host";
 }
 
 std::string join_cards_answer(const CardFigures& card, const Wire& wire) {

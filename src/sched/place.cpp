@@ -66,7 +66,8 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
             " suitable hosts is certain to meet the deadline; this one finishes first";
   }
   std::string text = why + ": " + facts_text(best, known);
-  if (!best.avoided.empty()) text += "; gridctl would avoid it (" + best.avoided + "), but no other host can run the job";
+  if (!best.avoided.empty())
+    text += "; gridctl would avoid it (" + best.avoided + "), but no other host can run the job";
   return text;
 }
 

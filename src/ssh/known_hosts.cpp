@@ -88,8 +88,8 @@ Error mismatch_error(const Target& target, std::span<const HostKey> pins, const 
     return make_error(Code::host_key_mismatch,
                       "the host key of " + target.address() + " is not known: the host shows " + shown +
                           " and no key is pinned for it; nothing was sent",
-                      "compare it with what the host's owner says, then: gridctl provider register NAME " + target.peer() +
-                          " --host-key SHA256:…");
+                      "compare it with what the host's owner says, then: gridctl provider register NAME " +
+                          target.peer() + " --host-key SHA256:…");
   return make_error(
       Code::host_key_mismatch,
       "the host key of " + target.address() + " has changed: pinned is " + describe(pins) + ", the host shows " +

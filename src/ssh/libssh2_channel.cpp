@@ -69,8 +69,8 @@ class Libssh2Channel : public Channel {
   }
 
   [[nodiscard]] std::vector<Watched> wants(bool output_pending) const override {
-    // Half a packet waits for room, and nothing is read before it has left. A packet that waits for new keys waits to
-    // read.
+    // A half-sent packet waits for room, and nothing is read before it is sent. A packet that waits for new keys waits
+    // for a read.
     if (sender_ != Sender::none)
       return {{session_->fd(), {.read = !session_->sending(), .write = session_->sending()}}};
     const bool to_send = pending() > 0 || (output_pending && !end_wanted_) || (end_wanted_ && !end_sent_);

@@ -159,7 +159,8 @@ Error Session::handshake_error(long rc, std::span<const std::string> key_types) 
   if (said.find("Not allowed at this time") != std::string::npos)
     return make_error(Code::busy, address_ + " refuses connections from here for a while (PerSourcePenalties)");
   if (rc == LIBSSH2_ERROR_TIMEOUT && said.empty())
-    return make_error(Code::timed_out, address_ + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
+    return make_error(Code::timed_out,
+                      address_ + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (banner.empty() && !said.empty()) return not_ssh(address_, said);
   if (rc == LIBSSH2_ERROR_TIMEOUT)
     return make_error(Code::timed_out, address_ + " started SSH but did not finish the key exchange in time");
@@ -226,7 +227,8 @@ Result<LIBSSH2_CHANNEL*> Session::start(const std::string& command, BootTime dea
   if (rc == 0) return channel;
   if (rc == LIBSSH2_ERROR_TIMEOUT)
     return make_error(Code::timed_out, address_ + " accepted the login but did not start the command in time");
-  return make_error(Code::host_unreachable, address_ + " accepted the login but does not start the command: " + last_error());
+  return make_error(Code::host_unreachable,
+                    address_ + " accepted the login but does not start the command: " + last_error());
 }
 
 std::vector<std::string> libssh2_host_key_types() {

@@ -32,7 +32,8 @@ class SealedChannel final : public Channel {
       done = tls_.handshake();
       TRY(push());
     }
-    if (done && !*done && ended_) return make_error(Code::host_unreachable, "the connection ended before it was encrypted");
+    if (done && !*done && ended_)
+      return make_error(Code::host_unreachable, "the connection ended before it was encrypted");
     return done;
   }
 

@@ -176,7 +176,8 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
     return make_error(Code::host_unreachable,
                       "cannot connect to " + at + via + ": connection refused (nothing listens on this port)");
   if (has(words, "timed out during banner exchange"))
-    return make_error(Code::timed_out, at + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
+    return make_error(Code::timed_out,
+                      at + " accepts connections but sends nothing: it is not an SSH server, or it hangs");
   if (has(words, "timed out"))
     return make_error(Code::timed_out, "cannot connect to " + at + via + ": no answer in time");
   if (has(words, "banner line contains invalid characters") || has(words, "banner line 0: ") ||
@@ -217,7 +218,8 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
         if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
         return std::unique_ptr<Channel>{std::move(channel)};
       }
-      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " sends too long a banner");
+      if (words.size() > k_banner_max)
+        return make_error(Code::protocol_violation, target.address() + " sends too long a banner");
     }
     if (ended) return classify_ssh_error(target, pins, words);
     std::vector<os::Poll> polls;

@@ -15,8 +15,8 @@ struct TokenValues {
   std::function<std::optional<std::string>(std::string_view)> variable;  // ${NAME}
 };
 
-// Expands "~/.ssh/%r@%h", "${KEYS}/id" to a path. nullopt: it contains what only `ssh` itself can expand (%C, ~other),
-// or a variable that is not set.
+// Expands "~/.ssh/%r@%h", "${KEYS}/id" to a path. nullopt: it contains parts that only `ssh` itself can expand (%C,
+// ~other), or a variable that is not set.
 [[nodiscard]] std::optional<std::string> expand_tokens(std::string_view text, const TokenValues& values);
 
 }  // namespace gridctl::ssh

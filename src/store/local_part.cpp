@@ -94,7 +94,8 @@ Result<std::set<std::string>> shards_of_one_rank(ByteView metadata, std::uint32_
   TRY_ASSIGN(const Pickle pickle, Pickle::parse(metadata));
   const auto unknown = [](const char* what) { return make_error(Code::unsupported, std::string("metadata with ") + what); };
   const PickleValue* stored = pickle.root().is("Metadata") ? pickle.root().field("storage_data") : nullptr;
-  if (stored == nullptr || stored->kind != PickleValue::Kind::dictionary) return unknown("no list of the places of its parts");
+  if (stored == nullptr || stored->kind != PickleValue::Kind::dictionary)
+    return unknown("no list of the places of its parts");
   std::map<std::string_view, Pieces> values;
   for (std::size_t i = 0; i + 1 < stored->items.size(); i += 2) {
     const PickleValue *name = stored->items[i]->field("fqn"), *file = stored->items[i + 1]->field("relative_path");

@@ -38,7 +38,8 @@ Result<std::optional<std::set<std::uint32_t>>> ChunkStore::State::claim_packs_of
     const std::optional<FoundBlob> blob = known(digest);
     if (!blob) return missing_blob(digest, directory);
     if (sealing() && !blob->place.sealed)
-      return make_error(Code::checkpoint_damaged, "chunk " + to_hex(digest) + " is in an unsealed pack here and is damaged");
+      return make_error(Code::checkpoint_damaged,
+                        "chunk " + to_hex(digest) + " is in an unsealed pack here and is damaged");
     numbers.insert(blob->place.pack);
     if (!blob->place.base) continue;
     const std::optional<FoundBlob> base = known(blob->place.base);

@@ -20,7 +20,8 @@ class Unpickler {
     while (at_ < bytes_.size() && !failed_ && pickle_.root_ == nullptr) {
       if (pickle_.values_.size() > k_pickle_values_max) return bad("the pickle is too large to read");
       const auto op = static_cast<unsigned char>(bytes_[at_++]);
-      if (!literal(op) && !container(op) && !object(op) && !bookkeeping(op)) return bad("the pickle is of an unknown kind");
+      if (!literal(op) && !container(op) && !object(op) && !bookkeeping(op))
+        return bad("the pickle is of an unknown kind");
     }
     if (failed_ || pickle_.root_ == nullptr) return bad("the pickle is incomplete");
     return std::move(pickle_);

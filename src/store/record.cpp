@@ -104,7 +104,8 @@ Result<void> check_header(const RecordName& name, ByteView sealed, const StoreKe
   if (sealed.size() < k_header_bytes + k_sealing_bytes || sealed.size() > k_record_max)
     return damaged_record(name, "does not have the size of a record");
   Reader in(sealed);
-  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic) return damaged_record(name, "does not begin like a record");
+  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic)
+    return damaged_record(name, "does not begin like a record");
   const auto version = in.number<std::uint16_t>(), reserved = in.number<std::uint16_t>();
   if (version != k_record_version || reserved != 0)
     return make_error(Code::unsupported, "the record of " + checkpoint_name(name.job, name.seq) + " has version " +

@@ -55,7 +55,8 @@ Result<RemoteMark> parse_mark(std::string_view text) {
       return mark;
     }
   }
-  return make_error(Code::state_unreadable, "its object '" + std::string(k_mark_name) + "' was not written by this gridctl");
+  return make_error(Code::state_unreadable,
+                    "its object '" + std::string(k_mark_name) + "' was not written by this gridctl");
 }
 
 Result<std::optional<RemoteMark>> read_mark(Backend& remote) {

@@ -84,7 +84,8 @@ Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
 Result<Bytes> RemoteSource::blob_at(const Where& where, bool may_differ) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];
-  if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference is based on another difference");
+  if (entry.base && !may_differ)
+    return make_error(Code::checkpoint_damaged, "a difference is based on another difference");
   TRY_ASSIGN(Bytes stored, stored_bytes(where));
   return decode_blob(std::move(stored), pack_name(pack.file.id), {entry.id, {0, entry, true}}, key_,
                      [this](const BaseId& base) {

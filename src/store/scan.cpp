@@ -101,7 +101,8 @@ class Walk {
     }
     if (status->kind == os::FileKind::regular && options_.tolerate_unreadable)
       if (const auto may = os::may_read(fd, name); !may) return note_unreadable(path, may.error());
-    if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory contains more than 2,000,000 entries");
+    if (seen_.size() == k_entries_max)
+      return make_error(Code::no_space, "directory contains more than 2,000,000 entries");
     seen_.push_back({path, *status});
     if (!is_directory) return {};
     if (depth + 1 >= k_depth_max) {

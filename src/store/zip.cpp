@@ -49,7 +49,8 @@ Result<Directory> read_end64(ByteView tail, std::size_t end, std::uint64_t tail_
   const std::size_t locator = end - k_locator_bytes;
   const auto offset = field<std::uint64_t>(tail, locator + 8);
   const std::uint64_t locator_offset = tail_offset + locator;
-  if (offset > locator_offset || locator_offset - offset < k_end64_bytes) return torn_archive("zip64 locator points outside the archive");
+  if (offset > locator_offset || locator_offset - offset < k_end64_bytes)
+    return torn_archive("zip64 locator points outside the archive");
   TRY_ASSIGN(const Bytes record, read(offset, k_end64_bytes));
   if (record.size() != k_end64_bytes || field<std::uint32_t>(record, 0) != k_end64_signature)
     return torn_archive("zip64 end record is missing");

@@ -150,7 +150,8 @@ class HostRemote final : public store::Backend {
   Result<bool> put_new(std::string_view name, ByteView content) override {
     TRY(check(name));
     if (content.size() > store::k_object_read_max)
-      return make_error(Code::unsupported, "an object of " + format_size(content.size()) + " is too large to be written exclusively");
+      return make_error(Code::unsupported,
+                        "an object of " + format_size(content.size()) + " is too large to be written exclusively");
     const auto give = [content](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
       const ByteView part = content.subspan(offset, size);
       return Bytes(part.begin(), part.end());

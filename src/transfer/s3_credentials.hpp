@@ -28,7 +28,7 @@ struct S3Surroundings {
 };
 [[nodiscard]] S3Surroundings s3_surroundings();
 
-// auth_refused, with a command that helps, if there are none. No error contains a byte of them.
+// Fails with auth_refused, and a command that helps, if there are none. No error contains a byte of them.
 [[nodiscard]] Result<S3Login> find_s3_login(const S3Remote& remote, const S3Surroundings& around);
 
 // Maps sections of such a file: "[name]", in config files "[profile name]" too. Indented lines below a setting belong

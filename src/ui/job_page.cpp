@@ -168,7 +168,8 @@ std::string curves(const JobPage& page) {
   out += label(k_axis, k_chart + 18, " class=dim", "step " + number(x_least, 6));
   out += label(k_width - k_left, k_chart + 18, " class=dim text-anchor=end", "step " + number(x_most, 6));
   return "<h2>" + plain(page.number) + "</h2>\n" + svg(k_chart + 24, out) +
-         "<p class=dim>A line for each attempt, in the colour of its bar. Where two lines overlap, steps ran again.</p>\n";
+         "<p class=dim>A line for each attempt, in the colour of its bar. Where two lines overlap, steps ran "
+         "again.</p>\n";
 }
 
 std::string checkpoints_table(const JobPage& page, WallTime now) {

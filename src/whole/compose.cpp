@@ -135,7 +135,8 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
     chosen_ = {};
     return refused ? *std::move(refused) : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, false, {}};
   }
-  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended on its own";
+  if (sight.writer == Writer::exited && !refused)
+    news->whole = Whole::exit, news->how = "exit", news->why = "the program ended on its own";
   select_rest(sight, rest, selection);
   for (const std::string& log : sight.logs)
     if (!selection.left_out.contains(log)) selection.growing.insert(log);

@@ -49,7 +49,8 @@ Unit latest_unit(const Folder& folder, const FileFact& latest, const std::set<st
   const std::string tag = trimmed_tag(folder, latest);
   std::optional<Trouble> trouble;
   if (!whole_tags.contains(tag))
-    trouble = Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is incomplete", latest.path};
+    trouble =
+        Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is incomplete", latest.path};
   Unit unit = files_unit("deepspeed", latest.path, {&latest}, std::move(trouble));
   unit.names = path_in(folder, tag);
   return unit;

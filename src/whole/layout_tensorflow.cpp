@@ -73,7 +73,8 @@ std::vector<Unit> find_tensorflow(const Folder& folder) {
   const std::string newest = newest_named(folder.text(*pointer, k_pointer_max));
   std::optional<Trouble> trouble;
   if (!whole.contains(newest))
-    trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is incomplete", pointer->path};
+    trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is incomplete",
+                      pointer->path};
   units.push_back(files_unit("tensorflow", pointer->path, {pointer}, std::move(trouble)));
   units.back().settle = k_pointer_settle;
   return units;

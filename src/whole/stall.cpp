@@ -50,9 +50,11 @@ void Stall::look(const Verdict& verdict, bool taken, BootTime now) {
 std::string Stall::text(const Verdict& verdict, Duration waited) const {
   const std::string lead = "no checkpoint for " + format_duration(waited / k_told_in * k_told_in) + ": ";
   if (!waiting_)
-    return lead + "the program has written nothing to its checkpoint directory; name the folder that it saves to in the "
-                  "job file: checkpoint: {path: FOLDER}";
-  std::string text = lead + (verdict.is_whole() ? "the checkpoint changes faster than gridctl can copy it" : verdict.why);
+    return lead +
+           "the program has written nothing to its checkpoint directory; name the folder that it saves to in the "
+           "job file: checkpoint: {path: FOLDER}";
+  std::string text =
+      lead + (verdict.is_whole() ? "the checkpoint changes faster than gridctl can copy it" : verdict.why);
   const std::string name = verdict.blame.substr(verdict.blame.rfind('/') + 1);
   text += ". If a save is complete whenever a certain file has changed, say so in the job file: checkpoint: {whole_when: " +
           in_yaml(name.empty() ? "FILE" : name) + "}";

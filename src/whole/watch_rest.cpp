@@ -138,7 +138,10 @@ WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<
       return file == nullptr || sight.access.inspect(*file).state == store::FileState::whole;
     });
     if (how.empty()) how = known ? "format" : "learned";
-    return {true, false, false, known ? Whole::format : Whole::learned, how, "all files that every save changes have changed", {}};
+    return {true,  false,
+            false, known ? Whole::format : Whole::learned,
+            how,   "all files that every save changes have changed",
+            {}};
   }
   const bool single = changed.size() == 1;
   Duration needed = single && cohort_.saves() < k_saves_to_trust ? rules_.learning_quiet : rules_.unknown_quiet;
@@ -168,7 +171,8 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   if (quiet < needed && !awaited.empty())
     return not_whole("waiting for " + quoted_path(awaited) + " to change, as in the save before", awaited);
   if (quiet < needed)
-    return not_whole(ago(quiet) + "; gridctl is still learning which files belong together, so nothing may change for " +
+    return not_whole(ago(quiet) +
+                         "; gridctl is still learning which files belong together, so nothing may change for " +
                          format_duration(needed),
                      blame);
   return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};

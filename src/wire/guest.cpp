@@ -76,7 +76,8 @@ Result<void> check_registry(std::string_view registry) {
   const bool named = !host.empty() && std::ranges::all_of(host, fits) && host.front() != '.' && host.front() != '-' &&
                      (host == k_local_images ? !has_port : host.find('.') != std::string_view::npos);
   if (named && (!has_port || parse_number<std::uint16_t>(registry.substr(host.size() + 1)))) return {};
-  return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) + "' is not a registry: name hosts, such as docker.io,ghcr.io");
+  return make_error(Code::usage, "'" + std::string(registry.substr(0, k_registry_shown)) +
+                                     "' is not a registry: name hosts, such as docker.io,ghcr.io");
 }
 
 std::string_view closed_by_name(ClosedBy by) { return k_closed_by(by); }

@@ -271,9 +271,10 @@ class BagConcern : public Concern {
     const std::uint64_t held = holder->held.count();
     if (held > 0 && !live.run->bag().progress().over())
       controls_.book.note(leader.id(), {"tasks_given_back",
-                                        std::to_string(held) + " tasks that " + seat.host.value + " held go to other workers" +
-                                            (is_lost ? ": the host is lost" : ""),
-                                        {worker.epoch}, seat.host});
+                                        std::to_string(held) + " tasks that " + seat.host.value +
+                                            " held go to other workers" + (is_lost ? ": the host is lost" : ""),
+                                        {worker.epoch},
+                                        seat.host});
     live.run->add(bag::Closed{worker, seat.died ? seat.running : std::vector<std::uint64_t>{}});
   }
 
@@ -299,7 +300,8 @@ class BagConcern : public Concern {
         if (!seat.ended && seat.output_at < seat.output_end) return;
     const bag::Progress now = live.run->bag().progress();
     std::string text = bag::end_in_words(live.run->bag());
-    if (!now.over()) text += "; this exceeds max_fails, so " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
+    if (!now.over())
+      text += "; this exceeds max_fails, so " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
     if (now.twice > 0) text += "; " + std::to_string(now.twice) + " ran twice and count once";
     if (over && has_last_step(leader)) return begin_last_step(controls_, leader, live.members, live.run->bag(), std::move(text));
     end_bag(controls_, leader, {std::move(text), now.failed == 0 ? job::Overtaken::tasks_done : job::Overtaken::tasks_failed});

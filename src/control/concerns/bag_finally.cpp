@@ -88,10 +88,13 @@ void begin_last_step(const Controls& controls, TrackedJob& leader, const std::se
         if (job.in<job::Waiting>() == nullptr || job.unsure) return;
         if (gathered) {
           if (!gathered->missing.empty())
-            controls.book.note(job.id(), {"tasks_missing", "the files of these tasks were lost with their hosts: " + gathered->missing, {}, {}});
+            controls.book.note(
+                job.id(),
+                {"tasks_missing", "the files of these tasks were lost with their hosts: " + gathered->missing, {}, {}});
           return change(controls, job, shape, *gathered);
         }
-        const std::string why = "the files of the tasks could not be collected for 'finally': " + gathered.error().one_line();
+        const std::string why =
+            "the files of the tasks could not be collected for 'finally': " + gathered.error().one_line();
         controls.book.note(job.id(), {"gather_failed", why, {}, {}});
         if (may_pass(gathered.error().code)) return controls.attempts.try_later(job.id(), k_gather_work, k_gather_pause);
         end_bag(controls, job, {text + "; " + why, job::Overtaken::tasks_failed});

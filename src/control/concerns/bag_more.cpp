@@ -110,7 +110,8 @@ void feed_hungry(const Controls& controls, TrackedJob& leader, std::set<std::str
                               bag::to_text(tasks.list(), k_hungry_named) + ")";
   if (!next) {
     if (there.working > 0) return;
-    controls.book.note(leader.id(), {"no_host_has_more", ran_out + " failed: no host that can run them has more", {}, {}});
+    controls.book.note(leader.id(),
+                       {"no_host_has_more", ran_out + " failed: no host that can run them has more", {}, {}});
     return run.add(bag::Capped{level});
   }
   const std::string again = ran_out + " are retried with " + raise_in_words(raise, next->resources);

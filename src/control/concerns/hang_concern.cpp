@@ -125,7 +125,9 @@ class HangConcern : public Concern, public FleetListener {
           controls_.book.note(its.id(), {"stacks", stacks, epoch, host});
           const std::string told = text + ", on " + host.value;
           if (its.spec().recovery.restart_one) return controls_.book.apply(its.id(), job::Hung{epoch, told});
-          controls_.book.note(its.id(), {"hangs", told + "; the job keeps running (recovery.hangs: restart would restart it)", epoch, host});
+          controls_.book.note(
+              its.id(),
+              {"hangs", told + "; the job keeps running (recovery.hangs: restart would restart it)", epoch, host});
         });
   }
 

@@ -115,7 +115,8 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
   TRY_ASSIGN(const os::DiskSpace space, os::disk_space(store.directory()));
   if (host.chunks != nullptr) TRY(host.chunks->may_send(disk_reserve(space), began));
-  const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no earlier checkpoint");
+  const Result<store::Tree> earlier =
+      head ? tree_of(store, *head) : make_error(Code::not_found, "there is no earlier checkpoint");
   const store::Tree* before = earlier ? &*earlier : nullptr;
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);

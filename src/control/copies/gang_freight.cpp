@@ -69,7 +69,8 @@ std::string why_wait(const std::vector<std::vector<CheckpointPart>>& members, co
     if (parts.front().nothing && !parts.front().settled)
       for (const store::MemberTree& view : views)
         if (const auto file = store::file_of_a_rank(view))
-          return "no file of " + parts.front().member + " yet, although '" + *file + "' looks like one of several files, one for each rank";
+          return "no file of " + parts.front().member + " yet, although '" + *file +
+                 "' looks like one of several files, one for each rank";
   return {};
 }
 

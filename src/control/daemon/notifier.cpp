@@ -56,7 +56,8 @@ struct Notifier::State {
 
 void Notifier::State::save() {
   is_idle = journal.open.empty();
-  if (const Result<void> written = journal.write(file()); !written) warn("while recording a sent notification: " + written.error().one_line());
+  if (const Result<void> written = journal.write(file()); !written)
+    warn("while recording a sent notification: " + written.error().one_line());
 }
 
 Delivery* Notifier::State::find(const std::string& id, Channel channel, const std::string& address) {
@@ -101,7 +102,8 @@ void Notifier::State::add(const job::Notify& rule, const std::vector<job::Notice
     if (!address.empty() && find(message.id, channel, address) == nullptr)
       journal.open.push_back({message, channel, address, 0, clock.wall()});
   while (journal.open.size() > k_open_max) {
-    warn("too many notifications are waiting; the one for " + subject_of(journal.open.front().message) + " was dropped");
+    warn("too many notifications are waiting; the one for " + subject_of(journal.open.front().message) +
+         " was dropped");
     journal.open.erase(journal.open.begin());
   }
 }

@@ -72,13 +72,15 @@ struct Taken {
 Result<std::string> take(const ReceiptTalk& talk, const std::vector<std::string>& lines, Taken& last, std::vector<registry::ReceiptRecord>& records) {
   for (const std::string& line : lines) {
     Result<lend::SignedReceipt> receipt = lend::parse_receipt(line);
-    if (!receipt) return "damaged: the host's receipt after number " + std::to_string(last.number) + ": " + receipt.error().message;
+    if (!receipt)
+      return "damaged: the host's receipt after number " + std::to_string(last.number) + ": " + receipt.error().message;
     const lend::Receipt& r = receipt->receipt;
     if (r.pair != last.pair) return "the host's receipt " + std::to_string(r.number) + " is for other keys than this chain's";
     const bool again = r.number == last.number && last.number > 0;
     if (again && lend::hash_of(r) == last.hash) continue;
     if (again || (r.number == last.number + 1 && r.previous != last.hash))
-      return "fork: the host has another receipt " + std::to_string(again ? r.number : r.number - 1) + " than the one answered here";
+      return "fork: the host has another receipt " + std::to_string(again ? r.number : r.number - 1) +
+             " than the one answered here";
     if (r.number != last.number + 1) return "the host omits receipt " + std::to_string(last.number + 1);
     TRY_ASSIGN(registry::ReceiptRecord record, record_of(talk, *receipt, records));
     last.number = r.number;
@@ -138,7 +140,8 @@ Result<wire::ReceiptsReply> take_all(const ReceiptTalk& talk, wire::ReceiptsRequ
     if (chain.host_key.empty()) chain.host_key = key;
     if (key != chain.host_key) chain.trouble = "the host signs with another key than before";
     else if (reply.head < chain.head)
-      chain.trouble = "cut off: the host's last receipt is number " + std::to_string(reply.head) + ", and number " + std::to_string(chain.head) + " was already answered here";
+      chain.trouble = "cut off: the host's last receipt is number " + std::to_string(reply.head) + ", and number " +
+                      std::to_string(chain.head) + " was already answered here";
     std::vector<registry::ReceiptRecord> records;
     if (chain.trouble.empty() && !reply.receipts.empty()) {
       TRY_ASSIGN(Taken last, last_taken(talk, chain));

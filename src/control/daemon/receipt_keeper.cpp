@@ -120,7 +120,8 @@ void ReceiptKeeper::told(const HostName& name, const Result<ReceiptNews>& news) 
   talk.next = clock_.boot() + k_receipts_every;
   if (!news) return report(news.error(), "while fetching receipts of " + name.value);
   if (news->added > 0) os::log(os::LogLevel::info, name.value + ": " + std::to_string(news->added) + " receipts");
-  if (!news->chain.trouble.empty()) os::log(os::LogLevel::warn, name.value + ": its receipts are inconsistent: " + news->chain.trouble);
+  if (!news->chain.trouble.empty())
+    os::log(os::LogLevel::warn, name.value + ": its receipts are inconsistent: " + news->chain.trouble);
   talk.asked = news->accepted ? std::nullopt : std::optional(news->rates);
   if (talk.asked) talk.next = clock_.boot() + k_accept_again;
 }

@@ -101,7 +101,8 @@ void ReliabilityLog::lost(const registry::Provider& provider, Duration silent) {
   const WallTime last = host.open->ended_at;
   const bool excused = is_excused(host, last);
   close(provider.name, host, last, excused ? "" : "host_lost");
-  if (excused && !host.drained) return event(provider.name, "ended", "its agreed time has ended, and it no longer answers");
+  if (excused && !host.drained)
+    return event(provider.name, "ended", "its agreed time has ended, and it no longer answers");
   event(provider.name, "lost", "given up after " + format_duration(silent) + " of silence");
 }
 

@@ -141,7 +141,8 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
       return;
     case LaunchVerdict::prepared:
       if (!result.given.empty())
-        book_.note(id, {"own_shards", effect.host.value + " got the parts of the checkpoint that its ranks need: " + result.given,
+        book_.note(id, {"own_shards",
+                        effect.host.value + " got the parts of the checkpoint that its ranks need: " + result.given,
                         effect.epoch, effect.host});
       return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
     case LaunchVerdict::again:
@@ -300,7 +301,8 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
         if (result->checkpoints.empty()) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
         if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
           book_.note(id, {"checkpoint_incomplete",
-                          "the part of a checkpoint on " + end.host.value + " is not kept: the parts of the other members are gone",
+                          "the part of a checkpoint on " + end.host.value +
+                              " is not kept: the parts of the other members are gone",
                           end.epoch, end.host});
           work(id).saved[which] = result->checkpoints.back().from.number;
           return try_later(id, name, Duration{});

@@ -179,8 +179,9 @@ void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, 
   if (text == told) return;
   const bool well = text.empty();
   told = text;
-  book_.note(job.id(), {well ? "checkpoints_again" : "no_checkpoint",
-                        well ? "gridctl can take checkpoints again" : std::move(text), status.epoch, host.provider.name});
+  book_.note(job.id(),
+             {well ? "checkpoints_again" : "no_checkpoint",
+              well ? "gridctl can take checkpoints again" : std::move(text), status.epoch, host.provider.name});
 }
 
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {

@@ -63,7 +63,9 @@ void BagLink::send(const std::string& payload, Duration patience) {
 }
 
 void BagLink::on_output_frame(const wire::Frame& frame) {
-  const auto broken = [this] { close(make_error(Code::protocol_violation, "the agent sent output that was not asked for")); };
+  const auto broken = [this] {
+    close(make_error(Code::protocol_violation, "the agent sent output that was not asked for"));
+  };
   if (frame.kind == wire::FrameKind::reply) {
     if (const std::optional<Error> error = wire::payload_error(frame.payload))
       return std::exchange(then_output_, nullptr)(*error);

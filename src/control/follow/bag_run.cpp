@@ -128,7 +128,8 @@ bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& to
   // could name any task as done: it gets nothing more, and its tasks go to other workers.
   if (seat.seen && (told.orders_seen > holder->next_order() || told.results_from > holder->results)) {
     if (holder->open) {
-      report(make_error(Code::protocol_violation, seat.host.value + " reports orders that it never received"), "while asking for results of tasks");
+      report(make_error(Code::protocol_violation, seat.host.value + " reports orders that it never received"),
+             "while asking for results of tasks");
       add(bag::Closed{worker, {}});
     }
     return seat.ended.has_value();

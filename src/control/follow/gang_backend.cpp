@@ -59,7 +59,8 @@ std::vector<std::string> explain_backend(const job::Spec& spec, const job::Attem
                                          const std::vector<registry::Provider>& hosts) {
   if (!attempt.is_gang()) return {};
   const sched::BackendChoice choice = gang_backend(spec, attempt, hosts);
-  std::vector<std::string> lines{"members communicate through " + std::string(job::backend_name(choice.backend)) + ": " + choice.why};
+  std::vector<std::string> lines{"members communicate through " + std::string(job::backend_name(choice.backend)) +
+                                 ": " + choice.why};
   for (std::size_t i = 0; i < attempt.members.size(); ++i) {
     std::string line;
     for (const auto& [name, value] : gang_variables(spec, attempt, hosts, i))

@@ -30,8 +30,9 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
     const std::optional<HostReach> reach = fleet_.reach(member.host);
     if (!reach || host->liveness == job::Liveness::lost || mine.collect_tries[which]++ >= k_collect_tries) {
       mine.gathered.insert(which);
-      book_.note(job.id(), {"checkpoint_fetch_failed", "cannot fetch the last checkpoint's part on " + member.host.value + " again",
-                            attempt.epoch, member.host});
+      book_.note(job.id(), {"checkpoint_fetch_failed",
+                            "cannot fetch the last checkpoint's part on " + member.host.value + " again", attempt.epoch,
+                            member.host});
       continue;
     }
     ResultsWanted nothing;

@@ -62,7 +62,8 @@ std::vector<std::string> tracked_and_ignored(const os::Path& directory) {
   std::vector<std::string> notes;
   if (!listed || !listed->status.success()) return notes;
   for (const std::string& path : split(listed->out, '\0'))
-    if (!path.empty() && notes.size() < k_ignored_told) notes.push_back(path + ": .gitignore names this file, although git tracks it");
+    if (!path.empty() && notes.size() < k_ignored_told)
+      notes.push_back(path + ": .gitignore names this file, although git tracks it");
   return notes;
 }
 

@@ -81,7 +81,8 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
 std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits, WallTime now) {
   const bool over = limits.until && !limits.hard && now >= *limits.until;
   if (!over || state.late || state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
-  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", has passed: the job is late, and continues"};
+  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) +
+                             ", has passed: the job is late, and continues"};
 }
 
 }  // namespace gridctl::control

@@ -45,8 +45,8 @@ Result<double> parse_degrees(std::string_view text, char positive, char negative
   }
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (problem != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value) || std::abs(value) > max)
-    return make_error(Code::usage,
-                      "'" + sanitize(text) + "' is not a number of degrees such as 52.5" + positive + " or 33.9" + negative);
+    return make_error(Code::usage, "'" + sanitize(text) + "' is not a number of degrees such as 52.5" + positive +
+                                       " or 33.9" + negative);
   return sign * value;
 }
 

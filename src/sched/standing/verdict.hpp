@@ -63,7 +63,7 @@ struct Reading {
 // Returns the band of a test by a tool on a device of that family (GpuModel::family). `model`, if given, narrows it.
 [[nodiscard]] Band band_of(Metric metric, Tool tool, std::string_view family, const GpuModel* model = nullptr);
 
-// Ordered by severity. unverified: nothing is wrong, but no model is known for a comparison.
+// Lists the verdicts by severity. unverified: nothing is wrong, but no model is known for a comparison.
 enum class VerdictKind : std::uint8_t { ok, unverified, degraded, suspect, mismatch };
 [[nodiscard]] std::string_view verdict_name(VerdictKind kind);  // "ok"
 [[nodiscard]] std::optional<VerdictKind> parse_verdict(std::string_view name);
