@@ -101,7 +101,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const WallTime expires, expiry(context, parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   if (const auto known = registry.provider(provider.name); known)
-    return make_error(Code::exists, "provider " + provider.name.value + " is registered already, at " + known->address,
+    return make_error(Code::exists, "provider " + provider.name.value + " is already registered, at " + known->address,
                       "gridctl provider rm " + provider.name.value + "   # or choose another name");
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);

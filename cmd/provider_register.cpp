@@ -51,7 +51,7 @@ Result<void> check_new(registry::Registry& registry, const registry::Provider& p
   Result<registry::Provider> known = registry.provider(provider.name);
   if (known)
     return make_error(
-        Code::exists, "provider " + provider.name.value + " is registered already, at " + known->address,
+        Code::exists, "provider " + provider.name.value + " is already registered, at " + known->address,
         "gridctl provider check " + provider.name.value + ", or gridctl provider rm " + provider.name.value);
   if (known.error().code != Code::not_found) return std::move(known).error();
   return {};

@@ -59,7 +59,7 @@ Result<void> prepare_directory(Context& context, const os::Path& path) {
     return make_error(Code::usage, path.native() + " lies in the state directory: copies there would be lost with it");
   if (!os::exists(path)) {
     if (!os::exists(path.parent_path()))
-      return make_error(Code::not_found, path.parent_path().native() + " is not there; is its disk mounted?");
+      return make_error(Code::not_found, path.parent_path().native() + " does not exist; is its disk mounted?");
     TRY(os::make_directories(path));
   }
   TRY_ASSIGN(const auto here, os::status_of(context.state));

@@ -109,7 +109,7 @@ Result<void> Registry::add_provider(const Provider& p) {
   const auto seen = p.last_seen_at ? std::optional{p.last_seen_at->ms} : std::nullopt;
   TRY(insert.bind(p.name.value, to_json(p), p.drained, p.liveness, seen).run());
   if (impl_->db.changes() == 0)
-    return make_error(Code::exists, "a provider named '" + p.name.value + "' is registered already",
+    return make_error(Code::exists, "a provider named '" + p.name.value + "' is already registered",
                       "gridctl provider rm " + p.name.value);
   TRY(impl_->save_ways(p));
   TRY(impl_->save_listing(p));

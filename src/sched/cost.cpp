@@ -91,7 +91,7 @@ Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per
 
 std::string describe(const Estimate& estimate) {
   const double all = estimate.takes();
-  if (estimate.is_never()) return "never: it fails before the work is done";
+  if (estimate.is_never()) return "never: the host fails before the work is done";
   std::vector<std::string> parts;
   for (const auto& [name, part] : {std::pair{"work", estimate.work}, std::pair{"checkpoints", estimate.saving},
                                    std::pair{"repeated work", estimate.lost}, std::pair{"recovery", estimate.recovery},

@@ -78,7 +78,7 @@ CASES = [
     ("[]", 2, "not a JSON object"),
     ("{", 2, "not JSON"),
     # rows
-    ({"arch": "moe", "layers": 2, "hidden": 64}, 2, "no experts"),
+    ({"arch": "moe", "layers": 2, "hidden": 64}, 2, "experts is missing"),
     ({"params": -1}, 2, "params"),
     ({"layers": 4}, 2, "hidden"),
     ({"params": 1e9, "gpu": "nothing"}, 2, "unknown GPU"),

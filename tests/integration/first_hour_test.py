@@ -96,7 +96,7 @@ class KnownHosts(grid.Case):
                 answered = True
                 os.write(terminal, b"yes\n")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, text)
-        self.assertIn("h1 is registered already", text)
+        self.assertIn("h1 is already registered", text)
         self.assertIn("h2 is registered", text)
         again = laptop.run("init", "--host", "h1", "--host", "h2", "--json")
         self.assertEqual([(one["host"], one["registered"], one["already"]) for one in again.json["hosts"]],

@@ -113,7 +113,7 @@ TEST_F(WhatIsLeft, IsKeptAroundPipesSocketsAndDeepFolders) {
   const auto held = end(Writer::exited);
   ASSERT_FALSE(held.empty());
   EXPECT_EQ(slurp(kept(held.back().number) / "state.raw"), "x");
-  EXPECT_THAT(held.back().notes, Contains(HasSubstr("pipe: neither file")));
+  EXPECT_THAT(held.back().notes, Contains(HasSubstr("pipe: not a file")));
   EXPECT_THAT(held.back().notes, Contains(HasSubstr("too deep")));
 }
 

@@ -95,12 +95,12 @@ TEST(JsonFields, RefuseWhatIsWrongByName) {
   };
   for (const Case& c : {Case{R"({"a":1})", text, "'a' is not text"},
                         {R"({"a":1})", flag, "'a' is neither true nor false"},
-                        {R"({"a":"1"})", whole, "'a' is no whole number"},
-                        {R"({"a":1.0})", whole, "'a' is no whole number"},
+                        {R"({"a":"1"})", whole, "'a' is not a whole number"},
+                        {R"({"a":1.0})", whole, "'a' is not a whole number"},
                         {R"({"a":6})", whole, "'a' is out of range"},
                         {R"({"a":-6})", whole, "'a' is out of range"},
                         {R"({"a":9223372036854775808})", whole, "'a' is out of range"},
-                        {R"({"a":"1"})", real, "'a' is no number"},
+                        {R"({"a":"1"})", real, "'a' is not a number"},
                         {R"({"a":1.1})", real, "'a' is out of range"},
                         {R"({"a":-1.1})", real, "'a' is out of range"},
                         {R"([])", text, "expected an object"}})

@@ -72,7 +72,7 @@ TEST(Condor, QueuesItems) {
 }
 
 TEST(Condor, NamesWhatHasNoCounterpart) {
-  EXPECT_THAT(condor_refusal("executable = a\nrequirements = Arch == \"X86_64\"\nqueue\n"), HasSubstr("analysis.sub:2:1: requirements is not read"));
+  EXPECT_THAT(condor_refusal("executable = a\nrequirements = Arch == \"X86_64\"\nqueue\n"), HasSubstr("analysis.sub:2:1: requirements is not supported"));
   EXPECT_THAT(condor_refusal("executable = a\nqueue 2\nqueue 3\n"), HasSubstr("a second 'queue'"));
   EXPECT_THAT(condor_refusal("executable = a\nuniverse = grid\nqueue\n"), HasSubstr("only vanilla, docker and container"));
   EXPECT_THAT(condor_refusal("executable = a\nqueue 0\n"), HasSubstr("at least 1"));

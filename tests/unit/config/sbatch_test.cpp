@@ -101,7 +101,7 @@ TEST(Sbatch, RefusesByNameWhatCannotBeServed) {
   EXPECT_THAT(script_refusal("#SBATCH -N 2"), HasSubstr("--nodes of more than 1 is not supported in a script"));
   EXPECT_THAT(script_refusal("#SBATCH -n 4\nsrun ./x"), HasSubstr("--ntasks of more than 1 is not supported"));
   EXPECT_THAT(script_refusal("#SBATCH -c many"), HasSubstr("--cpus-per-task: expected a number, got 'many'"));
-  EXPECT_THAT(script_refusal("#SBATCH -C a100"), HasSubstr("--constraint is not read"));
+  EXPECT_THAT(script_refusal("#SBATCH -C a100"), HasSubstr("--constraint is not supported"));
   EXPECT_THAT(script_refusal("#SBATCH --array=5-1"), HasSubstr("expected indices such as 0-999"));
   EXPECT_THAT(script_refusal("#SBATCH --array"), HasSubstr("--array: expected a value"));
   EXPECT_THAT(script_refusal("#SBATCH --mem=much"), HasSubstr("--mem: expected a size such as 16G, got 'much'"));

@@ -170,7 +170,7 @@ TEST_F(OnHosts, ANextAttemptBeginsFromTheCheckpointAndKnowsWhy) {
 TEST_F(OnHosts, WithoutItsSecretsAJobIsNotStarted) {
   launched([](job::Spec& spec) { spec.secrets = {"TOKEN"}; });
   EXPECT_THAT(asked(), Not(Contains("prepare")));
-  EXPECT_THAT(job("job").state().reason_text, HasSubstr("the value of secret TOKEN is gone"));
+  EXPECT_THAT(job("job").state().reason_text, HasSubstr("the value of secret TOKEN is missing from the state directory"));
   EXPECT_THAT(job("job").state().avoided, IsEmpty()) << "no host is to blame";
 }
 

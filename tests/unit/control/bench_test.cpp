@@ -309,9 +309,9 @@ TEST(BenchTargets, SayWhyNoTestCanRun) {
   wire::BenchDevices devices;
   devices.problems = {{"cuda", "libcuda.so.1 is not there"}, {"opencl", "no platform"}};
   const auto targets = targets_of(inventory, devices);
-  EXPECT_EQ(targets[0].missing, "no test of Test GPU could run: libcuda.so.1 is not there");
+  EXPECT_EQ(targets[0].missing, "could not test Test GPU: libcuda.so.1 is not there");
   EXPECT_FALSE(targets[0].unproven) << "NVIDIA's tools come with it";
-  EXPECT_EQ(targets[1].missing, "no test of Test GPU could run: no platform");
+  EXPECT_EQ(targets[1].missing, "could not test Test GPU: no platform");
   EXPECT_TRUE(targets[1].unproven);
 }
 

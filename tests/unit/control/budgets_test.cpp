@@ -36,7 +36,7 @@ TEST(MonthBudget, OfAllHoldsForEveryOwnerAndOfOneForItsOwn) {
   EXPECT_EQ(used_up_for(budgets, "speech"), nullptr);
   ASSERT_NE(used_up_for(budgets, "vision"), nullptr);
   EXPECT_EQ(used_up_text(*used_up_for(budgets, "vision")),
-            "the budget of vision for 2026-11, 10.00 USD, is used up: 10.00 USD spent, the rest is for saving and "
+            "the budget of vision for 2026-11, 10.00 USD, is used up: 10.00 USD spent, the rest is reserved for saving and "
             "stopping");
   budgets[0] = judge_budget({"", 100}, {101, 0}, now);
   ASSERT_NE(used_up_for(budgets, "speech"), nullptr);

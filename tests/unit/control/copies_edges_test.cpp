@@ -33,8 +33,8 @@ TEST(WhatWasSent, IsToldByWhomItWasSent) {
   };
   EXPECT_EQ(text(0, 0), "");
   EXPECT_EQ(text(1024, 0), ", 1.0 KiB sent");
-  EXPECT_EQ(text(2048, 2048), ", 2.0 KiB sent by its host");
-  EXPECT_EQ(text(2048, 1024), ", 2.0 KiB sent, 1.0 KiB of it by its host");
+  EXPECT_EQ(text(2048, 2048), ", 2.0 KiB sent directly from its host");
+  EXPECT_EQ(text(2048, 1024), ", 2.0 KiB sent, 1.0 KiB of it directly from its host");
 }
 
 class Copies : public WithRemotes {

@@ -194,7 +194,7 @@ TEST(Secrets, AreFilesForTheirOwnerAlone) {
   EXPECT_THAT(*read_secrets(folder, {"B"}), ElementsAre(std::pair("B", "two")));
   const auto missing = read_secrets(folder, {"A", "C"});
   ASSERT_THAT(missing, FailsWith(Code::not_found));
-  EXPECT_THAT(missing.error().message, HasSubstr("secret C is gone"));
+  EXPECT_THAT(missing.error().message, HasSubstr("secret C is missing from the state directory"));
 }
 
 TEST(MaskedText, OfNothingButTheSecretIsAllStars) {

@@ -61,7 +61,7 @@ TEST_P(EachMember, WhoseHostIsLostLeavesAPendingCleanupThereAndIsTheReason) {
   others_are_stopped();
   EXPECT_EQ(state().reason, "host_lost");
   ASSERT_FALSE(state().pending_cleanups.empty());
-  EXPECT_THAT(told("host_lost"), Contains(HasSubstr(its() + " is given up")));
+  EXPECT_THAT(told("host_lost"), Contains(HasSubstr(its() + " was given up")));
   for (const job::PendingCleanup& end : state().pending_cleanups) EXPECT_EQ(end.stale, end.host.value == its());
 }
 

@@ -89,7 +89,7 @@ TEST(Moves, OfAGangAreJudgedByWhatAllItsMembersWouldBe) {
   for (const char* host : {"b", "c"})
     scene.facts.gang->plan->members.push_back(sched::Placement{{host}, EngineKind::process, {}, 1, 0, 0, ""});
   EXPECT_TRUE(scene.next_is<job::MoveRequested>());
-  EXPECT_THAT(explain_move(scene.state, scene.facts).front(), HasSubstr("goes to 2 hosts of all hosts: b, c"));
+  EXPECT_THAT(explain_move(scene.state, scene.facts).front(), HasSubstr("moves to 2 hosts of all hosts: b, c"));
 }
 
 TEST(Moves, LookAgainBeforeTheStop) {
@@ -175,7 +175,7 @@ TEST(MovesToWhatIsCheaper, WaitForACheckpointHoweverLongAndForNoDeadline) {
       scene.state.reason_text,
       "a is more expensive than another host: the job moves when its next checkpoint is safe: a needs 3.00 USD, b 1.00 USD");
   EXPECT_THAT(explain_move(scene.state, scene.facts).front(),
-              HasSubstr("a is more expensive than another host: the job goes to b when"));
+              HasSubstr("a is more expensive than another host: the job moves to b when"));
   EXPECT_EQ(job::parse_state(job::to_json(scene.state)).value(), scene.state);
   scene.now.ms += 3'600'000;
   EXPECT_TRUE(scene.quiet());

@@ -403,8 +403,8 @@ TEST_F(Moved, AJobLeavesAHostThatIsToBeEmptied) {
   look();
   ASSERT_TRUE(running()->move);
   EXPECT_EQ(running()->move->why, "drained");
-  EXPECT_THAT(told("job", "move_requested"), ElementsAre(HasSubstr("at the latest in 5m")));
-  EXPECT_THAT(registry.explanation({"job"})->front(), HasSubstr("ada is to be emptied: the job goes to bob"));
+  EXPECT_THAT(told("job", "move_requested"), ElementsAre(HasSubstr("in at most 5m")));
+  EXPECT_THAT(registry.explanation({"job"})->front(), HasSubstr("ada is being emptied: the job moves to bob"));
   look();
   EXPECT_NE(running(), nullptr) << "its next checkpoint is waited for";
   drain("ada", false);

@@ -63,7 +63,7 @@ TEST_F(RemoteWorkTest, TellsTroubleOnceAndCatchesUp) {
     EXPECT_EQ(failed.trouble->code, Code::host_unreachable);
     EXPECT_TRUE(failed.is_due);
   }
-  EXPECT_THAT(history("copy_waits"), ElementsAre(HasSubstr("nas does not take copies")));
+  EXPECT_THAT(history("copy_waits"), ElementsAre(HasSubstr("nas accepts no copies")));
   EXPECT_EQ(registry.remote("nas")->trouble_code, "host_unreachable");
   EXPECT_THAT(copies_of(one), IsEmpty());
   mount("nas");

@@ -77,7 +77,7 @@ TEST(History, OfAJobThatSucceeds) {
   EXPECT_THAT(job.lines(), ElementsAre("checkpoint: checkpoint 1 is safe: 12 MB", "checkpoint: checkpoint 2 is safe"));
   job.happen(PriceChanged{{1}, 0.75});
   job.happen(PriceChanged{{1}, 0.75});
-  EXPECT_THAT(job.lines(), ElementsAre("price_changed: ada costs 0.75 USD an hour now, 0.50 before"));
+  EXPECT_THAT(job.lines(), ElementsAre("price_changed: ada now costs 0.75 USD an hour, before 0.50"));
   EXPECT_EQ(job.state.price_per_hour(), 0.75);
   job.happen(DeadlinePassed{"it is late"});
   job.happen(DeadlinePassed{"it is late"});
@@ -208,8 +208,8 @@ TEST(History, OfACancellation) {
   Told waits;
   waits.lines();
   waits.happen(CancelRequested{});
-  EXPECT_THAT(waits.lines().back(), "cancelled: cancelled; it did not run");
-  EXPECT_EQ(waits.why(), "cancelled: cancelled; it did not run");
+  EXPECT_THAT(waits.lines().back(), "cancelled: cancelled; the job had not started");
+  EXPECT_EQ(waits.why(), "cancelled: cancelled; the job had not started");
 }
 
 TEST(History, OfALimit) {

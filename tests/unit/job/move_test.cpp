@@ -35,7 +35,7 @@ TEST(JobMove, RunsOnUntilACheckpointIsSafeThenGoesOnElsewhereFromIt) {
   EXPECT_EQ(job.state.visible(), JobState::running);
   EXPECT_THAT(job.effects_due(), IsEmpty()) << "nothing is stopped yet";
   EXPECT_FALSE(job.move()->saved);
-  EXPECT_THAT(job.state.reason_text, HasSubstr("at the latest in 10m"));
+  EXPECT_THAT(job.state.reason_text, HasSubstr("in at most 10m"));
   job.save(2);
   EXPECT_TRUE(job.move()->saved);
   job.due();

@@ -138,7 +138,7 @@ TEST(LastWordsOfAnAttempt, StopTheJobAndAreItsReason) {
       Collected{driver.state.epoch, "", 0, "", {Advice::stop, "a module is missing", "ModuleNotFoundError: x"}});
   EXPECT_EQ(driver.state.visible(), JobState::failed);
   EXPECT_NE(driver.state.reason_text.find("a module is missing (\"ModuleNotFoundError: x\")"), std::string::npos);
-  EXPECT_NE(driver.state.reason_text.find("another attempt would end the same way"), std::string::npos);
+  EXPECT_NE(driver.state.reason_text.find("another attempt would end in the same way"), std::string::npos);
 }
 
 TEST(LastWordsOfAnAttempt, BlameTheHostTwiceAndThenTheProgram) {

@@ -108,7 +108,7 @@ TEST(Emit, RefusesAParallelismThatTheTargetCannotRun) {
   EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("has no gemma-2-9b; it has llama-3-8b, "));
   EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("gated GELU"));
   question.training.model = *family("llama-3.1-405b");
-  EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("needs --precision fp8"));
+  EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("use --precision fp8"));
   question.training.model = *family("llama-3-8b");
   question.training.method = Method::lora;
   EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("cannot train adapters"));

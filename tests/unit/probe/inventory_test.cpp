@@ -6,10 +6,11 @@
 
 #include "fixture.hpp"
 
-namespace gridctl::probe::inventory_test {
-
+namespace gridctl::probe {
 extern const VendorPlugin k_acme;  // fourth_vendor.cpp
+}
 
+namespace gridctl::probe::inventory_test {
 namespace {
 
 using namespace std::chrono_literals;

@@ -41,7 +41,7 @@ struct DearHost {
 TEST(Cheaper, TellsWhatBothCost) {
   const auto why = DearHost(10).at(1);
   ASSERT_TRUE(why);
-  EXPECT_THAT(*why, AllOf(HasSubstr("dear needs 10h"), HasSubstr("USD to go on, other needs 10h")));
+  EXPECT_THAT(*why, AllOf(HasSubstr("dear needs 10h"), HasSubstr("USD to continue, other needs 10h")));
 }
 
 TEST(Cheaper, IsAFifthOfWhatGoingOnCosts) {

@@ -117,7 +117,7 @@ TEST(Deadline, TakesTheOneThatIsDoneFirstWhenNoneIsInTime) {
               AllOf(HasSubstr("is certain to meet the deadline"), HasSubstr("deadline in 9h")));
   EXPECT_THAT(
       late_warning(decision, known_with(10, 9)),
-      AllOf(HasSubstr("no host that can run the job now is expected to be done in time"), HasSubstr("steady needs")));
+      AllOf(HasSubstr("no host that can run the job now is expected to finish in time"), HasSubstr("steady needs")));
   EXPECT_EQ(late_warning(place(a_job(), hosts, {}, known_with(10, 24)), known_with(10, 24)), "");
 }
 

@@ -382,7 +382,7 @@ TEST_F(WithSshd, TellsThatTheServerWantsMore) {
   const Error more =
       refused(serve({.config = "HostbasedAuthentication yes\nAuthenticationMethods publickey,hostbased\n"}));
   EXPECT_EQ(more.code, Code::auth_refused);
-  EXPECT_THAT(more.message, HasSubstr("accepted our key but asks for more, which nobody can type here: hostbased"));
+  EXPECT_THAT(more.message, HasSubstr("accepted our key but also asks for input that cannot be typed here: hostbased"));
   EXPECT_THAT(more.hint, HasSubstr("with a key alone"));
 }
 

@@ -96,7 +96,7 @@ TEST_F(GangTree, DeepSpeedsFilesOfAllRanksAreWanted) {
   host("bob", 1, 1, {{"global_step5/zero_pp_rank_1_mp_rank_00_optim_states.pt", "1"}});
   EXPECT_TRUE(merge()->is_whole()) << merge()->why();
   host("cyd", 2, 1, {});
-  EXPECT_EQ(merge()->why(), "missing: global_step5/zero_pp_rank_2_mp_rank_00_optim_states.pt, as the other ranks have "
+  EXPECT_EQ(merge()->why(), "missing: global_step5/zero_pp_rank_2_mp_rank_00_optim_states.pt, because the other ranks have "
                             "written one");
 }
 
