@@ -267,7 +267,7 @@ class Bags(grid.Case):
         job = grid.Job(laptop, laptop.run("job", "submit", "-d", "--array", "20-21", script, "--", "two words", "x").out.split()[1])
         self.done(job)
         self.assertEqual([job.logs("--task", str(task)) for task in range(2)], ["20/2 data two words x\n", "21/2 data two words x\n"])
-        self.assertIn("goes on with 22", laptop.run("job", "submit", "--append", job.id, script, code=2).err)
+        self.assertIn("continues with 22", laptop.run("job", "submit", "--append", job.id, script, code=2).err)
         laptop.run("job", "submit", "--append", job.id, "--array", "22-23")
         job.wait("four tasks", 60, lambda: job.show()["bag"]["done"] == 4)
         self.assertIn("23/", job.logs("--task", "3"))

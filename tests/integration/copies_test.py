@@ -115,7 +115,7 @@ class CopiesInADirectory(Copies):
         seen = len(job.checkpoints())
         job.wait_checkpoint(seen + 3)  # it saves on
         told = [event["text"] for event in job.events("copy_waits")]
-        self.assertIn("nas does not take copies", told[0])
+        self.assertIn("nas accepts no copies", told[0])
         self.assertEqual(len(told), len(set(told)), told)  # once for each reason: a copy under way fails in its own words
         self.assertFalse(os.path.exists(self.remote))  # nothing was written below the mount point
         self.assertIn("is its disk mounted?", self.trouble())

@@ -128,7 +128,7 @@ class Unfollowed(grid.Case):
         for words in (["job", "ls"], ["job", "show", job.id], ["job", "explain", job.id], ["job", "events", job.id],
                       ["provider", "ls"], ["provider", "show", "h1"]):
             first = laptop.run(*words).err.splitlines()[0]
-            self.assertIn("nobody follows the unfinished job", first, words)
+            self.assertIn("no daemon follows the unfinished job", first, words)
             self.assertIn("gridctl daemon start", first)
         wait_until("the last sign of life to be old", 60, lambda: laptop.run("provider", "ls", "--json").json[0]["state"] == "answered")
         laptop.need_daemon()

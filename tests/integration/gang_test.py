@@ -194,7 +194,7 @@ fi"""
                 job.wait_success(deadline=90)
                 self.assertEqual(len(job.attempts()), 1, job.evidence())
                 self.assertRegex(job.logs("--rank", "0"), r"read \d+", job.evidence())
-                self.assertIn("what it left running (1 process) keep running until the first host's command ends",
+                self.assertIn("the processes it left running (1 process) keep running until the first host's command ends",
                               job.logs("--rank", "1"), job.evidence())
         self.grid.wait_clean()
 

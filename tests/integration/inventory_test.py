@@ -103,7 +103,7 @@ class Inventory(grid.Case):
         text = laptop.run("provider", "show", name).out
         self.assertIn("Unknown, and why", text)
         # The stub is a lie, which no honest machine tells: its GPU is on no bus.
-        self.assertIn(f"{UUID} is said to be at 00000000:01:00.0, where the bus has no device", text)
+        self.assertIn(f"{UUID} is reported at 00000000:01:00.0, where the bus has no device", text)
 
     def test_a_stub_that_claims_a_gpu_is_caught_and_gets_no_job(self):
         give_gpu(self.grid, LIAR)

@@ -132,11 +132,11 @@ class Deadlines(grid.Case):
         job = owner.submit(self.a_minute("cautious", deadline="118s", envs={"SAVE_EVERY": 180}))
         job.wait_attempt(1)
         shown = owner.run("job", "show", job.id).out
-        self.assertRegex(shown, r"deadline +[-0-9 :]+: deadline in 1m[0-9]+s, met: [0-9ms]+ expected, [0-9ms]+ to be sure")
+        self.assertRegex(shown, r"deadline +[-0-9 :]+: deadline in 1m[0-9]+s, met: [0-9ms]+ expected, [0-9ms]+ to be safe")
         asked = job.wait_event("move_requested", deadline=40)
         self.assertIn("cheap is too risky for the deadline", asked["text"])
         self.assertIn("steady could hardly be in time any more", asked["text"])
-        job.wait("an explanation", 10, lambda: "the job goes to steady when its next checkpoint is safe"
+        job.wait("an explanation", 10, lambda: "the job moves to steady when its next checkpoint is safe"
                  in owner.run("job", "explain", job.id).out)
         job.wait_attempt(2, deadline=60)
         job.wait_success(90)
@@ -158,7 +158,7 @@ class Deadlines(grid.Case):
         job.wait_attempt(2)
         self.assertEqual(job.attempts()[1]["provider"], "steady", job.evidence())
         at_risk = job.wait_event("deadline_at_risk")
-        self.assertRegex(at_risk["text"], "no host that can run the job now is (sure|expected) to be done in time")
+        self.assertRegex(at_risk["text"], "no host that can run the job now is (sure|expected) to finish in time")
         self.grid.start(1)
         job.wait_success(90)
         self.assert_met(job)
@@ -168,7 +168,7 @@ class Deadlines(grid.Case):
         owner = self.owner("late", [("cheap", "market", 1), ("steady", "datacenter", 10)])
         spec = plain("late", envs={"STEPS": 100}, workload={"work": "10m"}, deadline="9s")
         dry = owner.run("job", "submit", "--dry-run", owner.write_job(spec))
-        self.assertIn("warning: no host that can run the job now is expected to be done in time", dry.err)
+        self.assertIn("warning: no host that can run the job now is expected to finish in time", dry.err)
         self.assertIn("steady", dry.out)
         self.assertIn("missed: ", dry.out)
         job = owner.submit(spec)
@@ -211,7 +211,7 @@ class Cheaper(grid.Case):
         owner.register(2, "cheap", "auto", "--price", "1")
         asked = job.wait_event("move_requested", deadline=40)
         self.assertRegex(asked["text"], r"dear is more expensive than another host: the job moves when its next checkpoint is safe: "
-                                        r"dear needs [0-9ms]+ and [0-9.]+ USD to go on, cheap needs [0-9ms]+ and 0.0[0-9] USD")
+                                        r"dear needs [0-9ms]+ and [0-9.]+ USD to continue, cheap needs [0-9ms]+ and 0.0[0-9] USD")
         job.wait_attempt(2, deadline=60)
         job.wait_success(90)
         self.assertEqual([(a["provider"], a["reason"]) for a in job.attempts()][0], ("dear", "cheaper"), job.evidence())
@@ -232,7 +232,7 @@ class Cheaper(grid.Case):
         told = owner.run("provider", "price", "left", "90").out
         self.assertEqual(told, "left costs $90.00 an hour now, $1.00 before\n")
         self.assertEqual(job.wait_event("price_changed", deadline=60)["text"],
-                         "left costs 90.00 USD an hour now, 1.00 before")
+                         "left now costs 90.00 USD an hour, before 1.00")
         job.wait_event("move_requested", deadline=30)
         job.wait_success(90)
         self.assertEqual([(a["provider"], a["reason"]) for a in job.attempts()][0], ("left", "cheaper"), job.evidence())
@@ -449,13 +449,13 @@ class Residency(grid.Case):
         refused = sorted(event["text"] for event in job.events("copy_not_allowed"))
         self.assertEqual(refused, ["copies of its checkpoints are not sent to abroad: it is in US, wanted DE",
                                    "copies of its checkpoints are not sent to somewhere: its region is unknown, wanted DE"])
-        self.assertIn("do not go to abroad: it is in US", owner.run("job", "explain", job.id).out)
+        self.assertIn("are not sent to abroad: it is in US", owner.run("job", "explain", job.id).out)
         listed = {one["name"]: one for one in owner.run("store", "ls", "--json").json}
         self.assertEqual([one["job_id"] for one in listed["abroad"]["refused"]], [job.id])
         self.assertEqual((listed["abroad"]["due"], listed["abroad"]["missing"]), (0, 0))
-        self.assertIn("do not go to somewhere: its region is unknown", owner.run("store", "ls").err)
+        self.assertIn("are not sent to somewhere: its region is unknown", owner.run("store", "ls").err)
         synced = owner.run("store", "sync")
-        self.assertIn("do not go to abroad: it is in US", synced.err)
+        self.assertIn("are not sent to abroad: it is in US", synced.err)
         self.assertEqual({place for one in job.checkpoints() for place in one["copies"]}, {"bavaria"})
         self.assertEqual(self.packs(owner, "abroad") + self.packs(owner, "somewhere"), [])
         self.assertTrue(self.packs(owner, "bavaria"))

@@ -301,7 +301,7 @@ class Services(grid.Case):
                 thread.start()
         # Six requests under way ask for one replica: the other one leaves while it answers.
         wait_until("the second replica to leave", 60,
-                   lambda: any("ask for 1 " in one["text"] for one in job.events("scaled")), job.evidence)
+                   lambda: any("need 1 " in one["text"] for one in job.events("scaled")), job.evidence)
         left = time.monotonic()
         for thread in threads:
             thread.join()

@@ -91,13 +91,13 @@ class Uploads(grid.Case):
         told = self.run_job("from-the-host", server.endpoint, keep=50)
         self.assertEqual(len(told), 4, told)
         for text in told[:2]:  # what changed is random, and the rest was sent with the first
-            self.assertRegex(text, "MiB sent by its host$|MiB of it by its host$")
+            self.assertRegex(text, "MiB sent directly from its host$|MiB of it directly from its host$")
 
     def test_come_from_the_host_as_differences_to_what_is_long_removed_here(self):
         told = self.run_job("differences", server.endpoint, run=f"exec python3 -c '{TRAINER}'", keep=2)
         self.assertEqual(len(told), 6, told)
         for text in told:
-            self.assertRegex(text, "[0-9] [KM]iB sent by its host$")
+            self.assertRegex(text, "[0-9] [KM]iB sent directly from its host$")
         sizes = [int(float(text.split()[-6]) * 100) for text in told]
         self.assertLess(max(sizes[1:]), 0.95 * sizes[0], told)
 
@@ -220,7 +220,7 @@ class Troubled(grid.Case):
         begin()
         self.saves_on()
         if told:
-            self.assertIn("cloud does not take copies", self.job.wait_event("copy_waits", before + 1, deadline=90)["text"])
+            self.assertIn("cloud accepts no copies", self.job.wait_event("copy_waits", before + 1, deadline=90)["text"])
         end()
         self.copies_catch_up()
 

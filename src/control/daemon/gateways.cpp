@@ -64,7 +64,7 @@ void Gateways::note_wanted(TrackedJob& leader, int wanted) {
   if (leader.replicas_wanted == wanted) return;
   if (leader.replicas_wanted != 0)
     jobs_.note(leader.id(),
-               {"scaled", "the requests under way need " + std::to_string(wanted) + " replicas", {}, {}});
+               {"scaled", "the requests under way need " + std::to_string(wanted) + (wanted == 1 ? " replica" : " replicas"), {}, {}});
   leader.replicas_wanted = wanted;
 }
 

@@ -100,7 +100,8 @@ void ReceiptKeeper::tick(BootTime now) {
   for (auto& [name, talk] : talks_) {
     if (talk.under_way || now < talk.next) continue;
     const FleetHost* host = fleet_.find({name});
-    if (host != nullptr && host->is_up() && is_lent(host->provider)) begin(*host, talk);
+    // The price of an hour depends on the processors, which an invited host tells with its first inventory.
+    if (host != nullptr && host->is_up() && is_lent(host->provider) && host->provider.inventory->cpus > 0) begin(*host, talk);
   }
 }
 
