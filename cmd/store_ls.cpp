@@ -91,7 +91,7 @@ int print_remotes(Context& context, const std::vector<Line>& lines) {
   context.print(table.render(context.columns_out(), context.out_style));
   for (const Line& line : lines)
     for (const control::RefusedJob& one : line.refused)
-      context.note(sanitize("copies of job " + one.job.value + " do not go to " + line.remote.name + ": " + one.why));
+      context.note(sanitize("copies of job " + one.job.value + " are not sent to " + line.remote.name + ": " + one.why));
   return 0;
 }
 

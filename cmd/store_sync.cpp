@@ -65,7 +65,7 @@ void tell_refused(Context& context, const control::RemoteOffer& remote,
   for (const registry::CopyWanted& wanted : copyable) {
     const std::string why = control::copy_refusal(wanted, remote);
     if (why.empty() || !told.insert(wanted.checkpoint.job.value).second) continue;
-    context.note(sanitize("copies of " + wanted.job_name + " (" + wanted.checkpoint.job.value + ") do not go to " +
+    context.note(sanitize("copies of " + wanted.job_name + " (" + wanted.checkpoint.job.value + ") are not sent to " +
                           remote.name + ": " + why));
   }
 }

@@ -98,7 +98,7 @@ class Uploads(grid.Case):
         self.assertEqual(len(told), 6, told)
         for text in told:
             self.assertRegex(text, "[0-9] [KM]iB sent directly from its host$")
-        sizes = [int(float(text.split()[-6]) * 100) for text in told]
+        sizes = [int(float(text.split()[-7]) * 100) for text in told]
         self.assertLess(max(sizes[1:]), 0.95 * sizes[0], told)
 
     def test_come_no_faster_than_the_job_allows(self):

@@ -68,7 +68,7 @@ void tell_trouble(registry::Registry& registry, const Due& due, const Error& err
 // Reports each refusal once in a job's life for each remote and reason, even across daemon restarts.
 Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, RemoteMemory& memory) {
   for (const RefusedJob& refused : due.refused) {
-    const std::string text = "copies of its checkpoints do not go to " + due.remote.name + ": " + refused.why;
+    const std::string text = "copies of its checkpoints are not sent to " + due.remote.name + ": " + refused.why;
     if (!memory.refused.insert(refused.job.value + " " + refused.why).second) continue;
     TRY_ASSIGN(const auto events, registry.events(refused.job, 0, k_events_max));
     const bool told = std::any_of(events.begin(), events.end(), [&](const registry::EventRecord& event) {
