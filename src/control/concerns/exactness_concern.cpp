@@ -38,14 +38,13 @@ class ExactnessConcern : public Concern {
     });
   }
 
-  // An attempt that is ending prints nothing more.
+  // An attempt that has ended prints nothing more. A short one may have run between two ticks.
   void changed(const TrackedJob& job, const job::State& before) override {
     const job::Attempt* attempt = before.attempt();
-    const auto found = watched_.find(job.id().value);
-    if (attempt == nullptr || found == watched_.end() || found->second.told) return;
-    if (attempt->resumed_from.value == 0 || found->second.epoch != attempt->epoch) return;
+    if (attempt == nullptr || attempt->resumed_from.value == 0 || !attempt->started_at) return;
     const job::Attempt* now = job.state().attempt();
-    if (now == nullptr || now->epoch != attempt->epoch) judge(job, attempt->epoch, true);
+    if (now != nullptr && now->epoch == attempt->epoch) return;
+    if (!watch(job.id(), attempt->epoch, controls_.world.clock.boot()).told) judge(job, attempt->epoch, true);
   }
   void forgotten(const JobId& id) override { watched_.erase(id.value); }
 
