@@ -52,9 +52,14 @@ class Receipts(lend_test.Lend):
             [self.owner("lend receipts; ls -l .gridctl/lend/*/receipts/uses; lend log")[0]] + [laptop.evidence() for laptop in laptops]))
 
     def assert_same(self, laptops):
-        theirs = {(one["job_id"], one["epoch"]): one for one in self.owners_receipts()}
-        ours = {(one["job_id"], one["epoch"]): one for laptop in laptops for one in self.receipts(laptop)}
-        self.assertEqual(sorted(theirs), sorted(ours))
+        theirs, ours = {}, {}
+
+        def read():  # an attempt that ends just now has its receipt at the host first
+            theirs.update({(one["job_id"], one["epoch"]): one for one in self.owners_receipts()})
+            ours.update({(one["job_id"], one["epoch"]): one for laptop in laptops for one in self.receipts(laptop)})
+            return sorted(theirs) == sorted(ours) and all(one["verdict"] != "unanswered" for one in theirs.values())
+
+        wait_until("both sides to have the same receipts", 60, read, lambda: f"{sorted(theirs)}\n{sorted(ours)}")
         for key, one in ours.items():
             self.assertEqual(one["verdict"], "agreed", one)
             for figure in ("amount_micro", "counted_micro", "cpu_ms", "gpu_ms", "bytes_up", "bytes_down", "number", "rates"):
