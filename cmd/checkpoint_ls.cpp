@@ -74,7 +74,7 @@ const Command k_checkpoint_ls{
     .examples = checkpoint_ls::k_examples,
     .description =
         "STORED is what the checkpoint added to the store: content shared with other "
-        "checkpoints is kept once. COPIES names the places that have acknowledged a complete "
+        "checkpoints is kept once. COPIES names the remotes that have acknowledged a complete "
         "copy; the column is omitted if there are none. A stray was saved by an attempt that gridctl had given up; it "
         "is kept, and restored only if you name it. HOW shows how gridctl recognised it as complete, with the layout "
         "of a "

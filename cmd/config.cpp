@@ -85,7 +85,7 @@ const Command k_config_set{
         "fails, runs again after a move or "
         "a restart, or is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. "
         "A "
-        "receiver that is down is retried for about 13 minutes; a try ends after 30 s and delays nothing else.  Job "
+        "receiver that is down is retried for about 13 minutes; a try ends after 30 s and delays nothing else. Job "
         "files have notify rules of their own: gridctl-job(5).",
     .positionals = config_commands::k_set_positionals,
     .exit_codes = k_exits_job,
