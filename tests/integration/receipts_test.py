@@ -199,8 +199,8 @@ class Receipts(lend_test.Lend):
         self.wait_provider("bob")
         job = self.submit(self.laptop, 1)
         wait_until("the host to refuse", 60, lambda: "has not been accepted" in self.laptop.run("job", "events", job.id).out, job.evidence)
-        history = self.laptop.run("provider", "show", "bob").out + self.laptop.run("provider", "show", "bob", "--json").out
-        self.assertIn("gridctl provider price bob", history)
+        # The host may refuse before the exchange has told the price.
+        wait_until("the price to be told with its command", 60, lambda: "gridctl provider price bob" in self.laptop.run("provider", "show", "bob").out)
         self.laptop.run("provider", "price", "bob", "1000")
         job.wait_success(deadline=180)
         self.wait_settled([self.laptop], 1)
