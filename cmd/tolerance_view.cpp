@@ -2,8 +2,10 @@
 #include "cmd/tolerance_view.hpp"
 
 #include <string_view>
+#include <utility>
 
 #include "base/numbers.hpp"
+#include "sched/place.hpp"
 
 namespace gridctl::cmd {
 
@@ -13,16 +15,7 @@ constexpr std::string_view k_title = "fault tolerance ";
 
 void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines) {
   if (job.machine.head.value == 0) return;
-  constexpr std::string_view k_none = "fault tolerance 1 of 4: ", k_until = ", until gridctl has seen a checkpoint of it",
-                             k_on = "starts over on ", k_waits = "and starts over";
-  for (std::string& line : lines) {
-    if (!line.starts_with(k_none) || !line.ends_with(k_until)) continue;
-    line.erase(line.size() - k_until.size());
-    if (const std::size_t at = line.find(k_on); at != std::string::npos)
-      line = "fault tolerance 3 of 4: if it dies, the job continues on " + line.substr(at + k_on.size()) + " from its last checkpoint";
-    else if (line.ends_with(k_waits))
-      line = "fault tolerance 2 of 4: if it dies, the job waits for another host and continues from its last checkpoint";
-  }
+  for (std::string& line : lines) line = sched::explained_with_checkpoint(std::move(line));
 }
 
 Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job) {

@@ -161,6 +161,8 @@ void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoide
   }
   std::erase_if(fitting, [](const Contender& one) { return one.avoided; });
 }
+constexpr std::string_view k_no_checkpoint = "no checkpoint yet, so the job would ", k_over_on = "start over on ";
+
 // Checkpoints that were never seen promise nothing.
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
   const std::string where = others == 1 ? std::string("the other suitable host") : "one of " + std::to_string(others) + " other hosts";
@@ -172,8 +174,8 @@ Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowl
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
     return {1, "if it dies, the job starts over: it takes no checkpoints"};
   if (!known.task.resumes && !known.drilled)
-    return {1, "no checkpoint yet, so the job would " +
-                   (others == 0 ? std::string("wait for another host and start over") : "start over on " + where)};
+    return {1, std::string(k_no_checkpoint) +
+                   (others == 0 ? "wait for another host and start over" : std::string(k_over_on) + where)};
   if (others == 0) return {2, "if it dies, the job waits: its checkpoints are kept, but no other host is suitable now"};
   return {3, "if it dies, the job continues on " + where + " from its last checkpoint"};
 }
@@ -279,6 +281,15 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   decision.could_ever_fit =
       decision.placement || std::ranges::any_of(decision.rejections, [](const Rejection& r) { return r.temporary; });
   return decision;
+}
+
+std::string explained_with_checkpoint(std::string line) {
+  const std::size_t at = line.find(k_no_checkpoint);
+  if (at == std::string::npos) return line;
+  const std::string would = line.substr(at + k_no_checkpoint.size());
+  if (!would.starts_with(k_over_on))
+    return "fault tolerance 2 of 4: if it dies, the job waits for another host and continues from its last checkpoint";
+  return "fault tolerance 3 of 4: if it dies, the job continues on " + would.substr(k_over_on.size()) + " from its last checkpoint";
 }
 
 std::vector<std::string> explain(const Decision& decision) {

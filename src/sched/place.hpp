@@ -103,6 +103,8 @@ struct JobKnowledge {
 
 // Returns lines for `job explain`: the choice, the other suitable hosts, and the reason for each host that is not.
 [[nodiscard]] std::vector<std::string> explain(const Decision& decision);
+// Returns a line of explain() as it reads once the job has a checkpoint; only the one about fault tolerance changes.
+[[nodiscard]] std::string explained_with_checkpoint(std::string line);
 void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines);
 [[nodiscard]] std::string counts_text(const std::vector<Rejection>& rejections);  // "3 gpu_memory, 1 busy"
 // Returns one line for a pending job: "0 of 5 providers fit: 3 gpu_memory, 1 busy, 1 unreachable".

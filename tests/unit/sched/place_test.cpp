@@ -377,6 +377,21 @@ TEST(Explain, TellsWhatBecomesOfTheJobWhenItsHostIsLost) {
   EXPECT_FALSE(place(a_job(), {}, {}).tolerance);
 }
 
+TEST(Explain, FollowsTheFirstCheckpoint) {
+  const auto told = [](const std::vector<HostFacts>& hosts, bool drilled) {
+    JobKnowledge known = knowledge_of(a_job());
+    known.drilled = drilled;
+    return explain(place(a_job(), hosts, {}, known))[1];
+  };
+  for (const std::vector<HostFacts>& hosts : {std::vector<HostFacts>{AHost("ada"), AHost("bob")}, {AHost("ada"), AHost("bob"), AHost("cyd")}}) {
+    EXPECT_NE(told(hosts, false), told(hosts, true));
+    EXPECT_EQ(explained_with_checkpoint(told(hosts, false)), told(hosts, true));
+    EXPECT_EQ(explained_with_checkpoint(told(hosts, true)), told(hosts, true));
+  }
+  EXPECT_EQ(explained_with_checkpoint(told({AHost("ada")}, false)),
+            "fault tolerance 2 of 4: if it dies, the job waits for another host and continues from its last checkpoint");
+}
+
 TEST(Explain, CountsTheReasonsOfAPendingJob) {
   const Decision decision =
       place(a_gpu_job({"A100"}),
