@@ -9,6 +9,8 @@
 #include "cmd/bag_reader.hpp"
 #include "cmd/json_text.hpp"
 #include "control/follow/results.hpp"
+#include "os/attributes.hpp"
+#include "store/scan.hpp"
 
 namespace gridctl::cmd {
 
@@ -45,6 +47,7 @@ Result<int> pull_task_files(Context& context, const registry::Job& job, const st
   PulledFiles pulled;
   for (const auto& [index, task] : by_index)
     TRY(pull_task(reader, task, job.spec.tasks->folder ? directory / std::to_string(index) : directory, pulled));
+  os::set_attribute(directory, store::k_pulled_attribute);
   if (context.json)
     return context.print_line(JsonObject()("job_id", job.id.value)("directory", std::filesystem::absolute(directory).string())(
                                   "bytes", pulled.bytes)("files", pulled.files)

@@ -12,9 +12,11 @@
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "job/last_step.hpp"
+#include "os/attributes.hpp"
 #include "os/loop.hpp"
 #include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
+#include "store/scan.hpp"
 
 namespace gridctl::cmd {
 
@@ -165,6 +167,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl job pull " + id.value)
           .context("while copying the outputs to " + directory.string()));
+  os::set_attribute(directory, store::k_pulled_attribute);
   if (context.json)
     context.print_line(JsonObject()("job_id", id.value)("directory", std::filesystem::absolute(directory).string())(
                            "bytes", tree.total_bytes())("files", tree.file_count())
@@ -184,7 +187,8 @@ const Command k_job_pull{
     .examples = job_pull::k_examples,
     .description =
         "Copies the files that the job file names under 'outputs' into a new directory, by default "
-        "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
+        "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends. "
+        "A later 'job submit' does not send that directory with the working directory around it.\n\n"
         "Without 'outputs', the files that the program left in its working directory, outside "
         "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
         "For a running job, you get what it has written so far. For a bag, these are the files of the finished tasks, "

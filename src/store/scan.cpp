@@ -15,6 +15,7 @@
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
+#include "os/attributes.hpp"
 #include "os/mutex.hpp"
 #include "store/file_workers.hpp"
 #include "store/ignore.hpp"
@@ -113,8 +114,26 @@ class Walk {
     auto sub = os::open_beneath(fd, name, O_RDONLY | O_DIRECTORY);
     if (!sub && sub.error().code == Code::not_found && !options_.tolerate_vanished) return file_changed(path);
     if (!sub) return note_unreadable(path, std::move(sub).error());
+    if (const std::string why = why_not_sent(sub->get()); !why.empty()) {
+      seen_.pop_back();
+      note(path, why);
+      return {};
+    }
     const Result<void> entered = enter(sub->get(), path + "/", depth + 1);
     return entered ? entered : note_unreadable(path, entered.error());
+  }
+
+  // Returns "" for a folder that is taken.
+  [[nodiscard]] std::string why_not_sent(int fd) const {
+    const std::vector<std::string>& names = options_.skip_folders_with;
+    const bool has_all = !names.empty() && std::ranges::all_of(names, [fd](const std::string& name) {
+      const auto seen = os::status_at(fd, name);
+      return seen && *seen;
+    });
+    if (has_all) return "holds " + join(names, " and ") + ", which are never sent";
+    if (options_.ignore_files && os::has_attribute(fd, k_pulled_attribute))
+      return "fetched by 'gridctl job pull'; to send it, name it under file_mounts or copy it";
+    return "";
   }
 
   const ScanOptions& options_;

@@ -23,9 +23,14 @@ struct Seen {
   os::FileStatus status;
 };
 
+// The attribute of a directory whose files a command has fetched from a job.
+inline constexpr const char* k_pulled_attribute = "user.gridctl.pulled";
+
 struct ScanOptions {
-  bool ignore_files = false;             // honour .gitignore and .gridctlignore, and leave out .git
+  bool ignore_files = false;             // honour .gitignore and .gridctlignore, leave out .git and pulled directories
   std::vector<std::string> skip_at_top;  // names left out directly below the directory (".commit")
+  // Leave out, with a note, each folder below that has entries of all these names. Empty: none.
+  std::vector<std::string> skip_folders_with;
   bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
   // Absolute paths by which the job knows the directory: links into one of them become relative ones, which work
   // wherever the tree is placed.

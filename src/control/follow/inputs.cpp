@@ -25,8 +25,15 @@ Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, 
   return registry::Input{std::move(role), std::move(target), root, tree.total_bytes()};
 }
 
-store::ScanOptions into(store::ChunkStore& store) {
+// Leaves out state directories of gridctl: a host that had the key could read every checkpoint.
+store::ScanOptions without_state() {
   store::ScanOptions options;
+  options.skip_folders_with = {"state.db", "store.key"};
+  return options;
+}
+
+store::ScanOptions into(store::ChunkStore& store) {
+  store::ScanOptions options = without_state();
   options.threads = store::threads_here();
   options.on_chunk = [&store](const Digest& digest, ByteView bytes) { return store.put_hashed(digest, bytes); };
   return options;
@@ -127,7 +134,7 @@ Result<InputListing> list_one(const os::Path& path, bool ignore_files) {
   TRY_ASSIGN(const os::Fd opened, os::open_file(path, O_RDONLY | O_NONBLOCK));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(opened.get()));
   if (status.kind == os::FileKind::directory) {
-    store::ScanOptions options;
+    store::ScanOptions options = without_state();
     options.ignore_files = ignore_files;
     TRY_ASSIGN(const std::vector<store::Seen> seen,
                store::walk(opened.get(), options, out.notes).context("while listing " + path.string()));

@@ -7,6 +7,9 @@
 #include <filesystem>
 
 #include "control/copies/chunks.hpp"
+#include "os/attributes.hpp"
+#include "registry/registry.hpp"
+#include "store/scan.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -102,6 +105,41 @@ TEST_F(Inputs, AreTheWorkingDirectoryWithoutWhatItIgnores) {
   const store::Tree tree = stored(imported->inputs[0].root);
   EXPECT_NE(tree.find("train.py"), nullptr);
   EXPECT_EQ(tree.find("data/big"), nullptr);
+}
+
+TEST_F(Inputs, NeverHoldAStateDirectoryAndItsKey) {
+  paths = Paths{dir / "work/sub/state"};
+  ASSERT_THAT(registry::Registry::open(paths.root), IsOk());
+  spec.workdir = dir / "work";
+  spec.file_mounts = {{"/data/", dir / "work"}};
+  const auto imported = import();
+  ASSERT_THAT(imported, IsOk());
+  ASSERT_THAT(imported->inputs, SizeIs(2));
+  for (const registry::Input& input : imported->inputs) {
+    const store::Tree tree = stored(input.root);
+    EXPECT_NE(tree.find("sub"), nullptr);
+    EXPECT_EQ(tree.find("sub/state"), nullptr);
+    EXPECT_EQ(tree.find("sub/state/store.key"), nullptr);
+  }
+  EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("sub/state: holds state.db and store.key"), HasSubstr("sub/state: holds")));
+  const auto listed = list_inputs(spec);
+  ASSERT_THAT(listed, IsOk());
+  EXPECT_THAT(listed->front().notes, ElementsAre("sub/state: holds state.db and store.key, which are never sent"));
+}
+
+TEST_F(Inputs, DoNotHoldWhatWasPulledUnlessItIsMounted) {
+  fs::create_directory(dir / "work/train-outputs");
+  ASSERT_THAT(os::write_file_durably(dir / "work/train-outputs/model", "weights"), IsOk());
+  spec.workdir = dir / "work";
+  spec.file_mounts = {{"/model/", dir / "work/train-outputs"}, {"/all/", dir / "work"}};
+  if (!os::set_attribute(dir / "work/train-outputs", store::k_pulled_attribute)) GTEST_SKIP() << "no extended attributes here";
+  const auto imported = import();
+  ASSERT_THAT(imported, IsOk());
+  ASSERT_THAT(imported->inputs, SizeIs(3));
+  EXPECT_EQ(stored(imported->inputs[0].root).find("train-outputs/model"), nullptr);
+  EXPECT_NE(stored(imported->inputs[1].root).find("model"), nullptr);
+  EXPECT_NE(stored(imported->inputs[2].root).find("train-outputs/model"), nullptr);
+  EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("train-outputs: fetched by 'gridctl job pull'")));
 }
 
 TEST_F(Inputs, OfAMountedDirectoryAreAllItsFiles) {
