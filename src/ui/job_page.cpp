@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_text_max = 300;  // of one cell
 constexpr int k_hues = 6;                // classes c0 to c5 of the style
-constexpr double k_width = 960, k_row = 26, k_left = 10, k_chart = 260, k_axis = 60;
+constexpr double k_width = 960, k_row = 26, k_left = 10, k_chart = 260, k_axis = 72;
 constexpr double k_tick_apart = 3;
 
 constexpr std::string_view k_style = R"(<style>
@@ -163,8 +163,8 @@ std::string curves(const JobPage& page) {
     out += "<path class=l" + hue(curve.attempt) + " d=\"" + path + "\"><title>attempt " +
            std::to_string(curve.attempt.value) + "</title></path>\n";
   }
-  out += label(k_axis - 6, 18, " class=dim text-anchor=end", number(y_most, 4));
-  out += label(k_axis - 6, k_chart, " class=dim text-anchor=end", number(y_least, 4));
+  out += label(k_axis - 6, 18, " class=dim text-anchor=end", number(y_most, 3));
+  out += label(k_axis - 6, k_chart, " class=dim text-anchor=end", number(y_least, 3));
   out += label(k_axis, k_chart + 18, " class=dim", "step " + number(x_least, 6));
   out += label(k_width - k_left, k_chart + 18, " class=dim text-anchor=end", "step " + number(x_most, 6));
   return "<h2>" + plain(page.number) + "</h2>\n" + svg(k_chart + 24, out) +
