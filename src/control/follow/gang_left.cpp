@@ -10,7 +10,15 @@ namespace gridctl::control {
 
 namespace {
 constexpr std::uint64_t k_left_number = 1ull << 40;  // after all others of its epoch, and one for each
+
+// Another member may have failed before all were heard to run: the attempt has no start then, and this one has files.
+bool has_run(const job::Member& member) {
+  if (!member.end) return false;
+  const job::EndKind kind = member.end->kind;
+  return kind != job::EndKind::absent && kind != job::EndKind::not_started && kind != job::EndKind::start_failed &&
+         kind != job::EndKind::image_failed;
 }
+}  // namespace
 
 // Fetches again what an earlier daemon collected from members, before the last of them counts as collected. Returns
 // false if nothing is missing.
@@ -18,13 +26,12 @@ bool Attempts::gather_again(TrackedJob& job, const job::Collect& effect) {
   const job::Attempt& attempt = *job.state().attempt();
   const std::string name = job::effect_name(job::Effect{effect});
   Doing& mine = work(job.id());
-  if (!attempt.started_at) return false;
   for (const job::Member& member : attempt.members) {
     const Which which{attempt.epoch.value, member.rank};
     const bool given_up = std::ranges::any_of(job.state().pending_cleanups, [&](const job::PendingCleanup& end) {
       return end.host == member.host && end.epoch == attempt.epoch;
     });
-    const bool was_there = member.part == job::Part::collected && member.end && member.end->kind != job::EndKind::absent;
+    const bool was_there = member.part == job::Part::collected && has_run(member);
     if (!was_there || given_up || mine.gathered.contains(which)) continue;
     const FleetHost* host = fleet_.find(member.host);
     const std::optional<HostReach> reach = fleet_.reach(member.host);
