@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
 #include "base/text.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
@@ -31,6 +33,8 @@ constexpr Option k_options[] = {
     {"budget", 0, "USD", "new total budget, including the cost so far"},
     {"max-duration", 0, "TIME", "new limit for the run time of all attempts"},
     {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
+    {"restore-from", 0, "any|trusted", "whether plain processes on hosts of your own may load checkpoints of lent hosts"},
+    {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with hosts of others"},
     {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
@@ -59,6 +63,22 @@ Result<void> change_deadline(const std::string& text, WallTime now, job::Spec& s
   const bool hard = spec.deadline && spec.deadline->hard;
   spec.deadline = job::Deadline{job::moment_of(*parsed, now), {}, hard};
   return check_deadline(spec, now);
+}
+
+Result<void> change_trust(const Parsed& parsed, job::Spec& spec) {
+  const auto choose = [&](const std::string& option, const std::string& no, const std::string& yes,
+                          const std::function<void(bool)>& set) -> Result<void> {
+    if (!parsed.has(option)) return {};
+    const std::string word = parsed.value(option);
+    if (word != no && word != yes)
+      return make_error(Code::usage, "--" + option + ": expected " + no + " or " + yes + ", got '" + config::excerpt(word) + "'");
+    set(word == yes);
+    return {};
+  };
+  TRY(choose("restore-from", "any", "trusted", [&](bool trusted) {
+    spec.recovery.restore_from = trusted ? job::RestoreFrom::trusted : job::RestoreFrom::any;
+  }));
+  return choose("traffic", "protected", "clear", [&](bool clear) { spec.constraints.clear_traffic = clear; });
 }
 
 Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) {
@@ -110,6 +130,7 @@ Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& j
   job::Spec spec = job.spec;
   for (const std::string& name : parsed.values("provider")) TRY(registry.provider(HostName{name}));
   if (parsed.has("provider")) spec.constraints.providers = parsed.values("provider");
+  TRY(change_trust(parsed, spec));
   TRY(change_limits(parsed, now, spec));
   TRY(check_limits(registry, job, spec, now));
   TRY(check_month(registry, job, now));

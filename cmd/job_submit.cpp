@@ -387,6 +387,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (prospect.gang)
     if (const std::string doubt = clear_text_warning(*prospect.gang, hosts); !doubt.empty())
       context.note("warning: " + sanitize(doubt));
+  if (const std::string kept = compulsory_checkpoints_warning(job.spec, decision, hosts); !kept.empty())
+    context.note("warning: " + sanitize(kept));
   TRY(warn_of_copies(context, known, job.spec));
   if (job.spec.twins > 1)
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));

@@ -42,6 +42,20 @@ void measure_between(Context& context, registry::Registry& registry, std::set<st
   if (!measured) context.note("  not measured: " + sanitize(measured.error().one_line()));
 }
 
+std::string compulsory_checkpoints_warning(const job::Spec& spec, const sched::Decision& decision,
+                                           const std::vector<sched::HostFacts>& hosts) {
+  if (job::interval_on(spec, true) == spec.checkpoint.interval) return "";
+  std::set<std::string> suitable;
+  if (decision.placement) suitable.insert(decision.placement->host.value);
+  for (const sched::Placement& one : decision.runners_up) suitable.insert(one.host.value);
+  std::vector<std::string> lent;
+  for (const sched::HostFacts& host : hosts)
+    if (suitable.contains(host.name.value) && sched::is_lent(host.host_class, host.labels)) lent.push_back(host.name.value);
+  if (lent.empty()) return "";
+  return "checkpoint.interval: off does not hold on hosts of others: if the job runs on " + join(lent, " or ") +
+         ", checkpoints are taken there as with interval: auto";
+}
+
 std::string clear_text_warning(const sched::GangDecision& gang, const std::vector<sched::HostFacts>& hosts) {
   std::vector<std::string> lent;
   if (gang.plan && gang.plan->members.size() > 1)
@@ -52,7 +66,7 @@ std::string clear_text_warning(const sched::GangDecision& gang, const std::vecto
   return "the members of this job exchange data unencrypted, and " + join(lent, ", ") +
          (lent.size() == 1 ? " belongs" : " belong") +
          " to others: anyone who runs these hosts or the network between them can read and change the data; "
-         "sensitivity: private keeps the job on your own hosts";
+         "constraints: {traffic: protected} keeps the members on your own hosts";
 }
 
 }  // namespace gridctl::cmd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures links for `job submit` before a job on several hosts is placed, and warns about what the links reveal to
-// others.
+// Measures links for `job submit` before a job on several hosts is placed, and warns about what hosts of others see or
+// make different.
 #pragma once
 
 #include <set>
@@ -25,5 +25,8 @@ void measure_between(Context& context, registry::Registry& registry, std::set<st
 // Returns a warning about members on hosts of others, which exchange everything unencrypted; empty: there are none.
 [[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,
                                              const std::vector<sched::HostFacts>& hosts);
+// Returns a warning that `interval: off` does not hold on hosts of others that would suit the job; empty: it holds.
+[[nodiscard]] std::string compulsory_checkpoints_warning(const job::Spec& spec, const sched::Decision& decision,
+                                                         const std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::cmd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provider_facts.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -84,6 +85,8 @@ Error nothing_fits(const job::Spec& spec, const sched::GangDecision& decision) {
       make_error(Code::no_provider_fits,
                  "no " + std::to_string(job::nodes_least(spec)) + " providers can run '" + spec.name + "' together",
                  "gridctl provider links");
+  if (std::ranges::find(decision.rejections, sched::k_clear_text, &sched::Rejection::code) != decision.rejections.end())
+    error.hint = "write " + std::string(sched::k_clear_text_way_out) + " in the job file, if others may read and change what the members send";
   error.context = decision.short_pools;
   for (const sched::Rejection& rejection : decision.rejections)
     error.context.push_back(rejection.host.value + ": " + rejection.code + ": " + rejection.detail);

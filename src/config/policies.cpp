@@ -172,7 +172,11 @@ Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPo
   into.restart_one = fields.find("hangs") != nullptr && !tell;
   TRY(fields.duration("hang_after", k_hang_after_min, k_hang_after_max, into.hang_after));
   TRY(fields.choice("stragglers", "tell", "replace", replace));
-  TRY(fields.choice("restore_from", "any", "trusted", into.only_trusted));
+  if (fields.find("restore_from") != nullptr) {
+    bool trusted = false;
+    TRY(fields.choice("restore_from", "any", "trusted", trusted));
+    into.restore_from = trusted ? job::RestoreFrom::trusted : job::RestoreFrom::any;
+  }
   TRY(fields.choice("exact", "any", "required", into.exact_required));
   TRY(read_signal(fields, "notice", into.notice));
   into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
@@ -212,13 +216,14 @@ Result<void> read_constraints(SourceFile& source, const Node& node, job::Constra
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "constraints",
-                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
+                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect", "traffic"}));
   if (const Node* query = fields.find("query")) {
     if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
     TRY(read_query(source, *query, "constraints.query", into.query));
   }
   TRY(read_region(fields, into));
   TRY(fields.choice("interconnect", "fast", "any", into.any_interconnect));
+  TRY(fields.choice("traffic", "protected", "clear", into.clear_traffic));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)
     if (std::ranges::find(k_classes, word) == k_classes.end())

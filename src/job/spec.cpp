@@ -83,7 +83,11 @@ void fields(R& r, Of<R, RecoveryPolicy>& m) {
   r("lease_ms", m.lease);
   add_choice(r, "tell_hangs", m.hangs, Hangs::restart, Hangs::tell);
   add_choice(r, "replace_stragglers", m.stragglers, Stragglers::tell, Stragglers::replace);
-  r("only_trusted", m.only_trusted).unless("exact_required", m.exact_required, false);
+  bool only_trusted = m.restore_from == RestoreFrom::trusted, restore_any = m.restore_from == RestoreFrom::any;
+  r("only_trusted", only_trusted).unless("restore_any", restore_any, false);
+  if constexpr (R::reads)
+    m.restore_from = only_trusted ? RestoreFrom::trusted : restore_any ? RestoreFrom::any : RestoreFrom::own_class;
+  r.unless("exact_required", m.exact_required, false);
   r.unless("endless", m.endless, false).unless("hang_after_ms", m.hang_after, std::chrono::minutes{10});
   r.unless("restart_one", m.restart_one, false).unless("notice", m.notice, 0);
 }
@@ -92,7 +96,7 @@ template <class R>
 void fields(R& r, Of<R, Constraints>& m) {
   r("region_in", m.region_in)("region_not", m.region_not)("classes", m.classes).null_or("max_price", m.max_price);
   r("providers", m.providers)("labels", m.labels)("query", m.query)("is_private", m.is_private);
-  r("any_interconnect", m.any_interconnect);
+  r("any_interconnect", m.any_interconnect).unless("clear_traffic", m.clear_traffic, false);
 }
 
 template <class R>

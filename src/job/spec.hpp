@@ -71,6 +71,9 @@ struct CheckpointPolicy {
 // down.
 enum class Hangs : std::uint8_t { restart, tell };
 enum class Stragglers : std::uint8_t { tell, replace };
+// Describes where a checkpoint that a lent host made is loaded outside a container: on other lent hosts and, of the
+// user's own, on those of class datacenter and cloud (own_class), anywhere (any), or nowhere else (trusted).
+enum class RestoreFrom : std::uint8_t { own_class, any, trusted };
 
 struct RecoveryPolicy {
   Duration lost_after = std::chrono::seconds{60};
@@ -82,8 +85,7 @@ struct RecoveryPolicy {
   bool restart_one = false;      // its file says `hangs: restart`
   Duration hang_after = std::chrono::minutes{10};  // a job on one host that shows nothing and computes nothing for so long
   Stragglers stragglers = Stragglers::tell;
-  // Checkpoints from lent hosts are loaded only in containers or on other lent hosts (restore_from: trusted).
-  bool only_trusted = false;
+  RestoreFrom restore_from = RestoreFrom::own_class;  // what the job file does not say
   bool exact_required = false;  // a drill fails unless the restored job continues exactly (exact: required)
   int notice = 0;               // sent to the program before its host ends it: SIGUSR1, SIGUSR2, SIGHUP; 0: none
   bool endless = false;         // it is a service: however its program ends, the program is started again
@@ -99,6 +101,7 @@ struct Constraints {
   std::string query{};                        // in Vast.ai's language, see sched/query.hpp; empty = any host
   bool any_interconnect = false;              // a tight job makes do with whatever joins its GPUs and hosts
   bool is_private = false;                    // never on hosts that strangers lend (sensitivity: private)
+  bool clear_traffic = false;                 // a gang may talk unencrypted with hosts that strangers lend (traffic: clear)
   bool operator==(const Constraints&) const = default;
 };
 
@@ -169,6 +172,13 @@ struct Spec {
   return spec.gang.nodes_min > 0 ? spec.gang.nodes_min : spec.num_nodes;
 }
 [[nodiscard]] inline bool is_elastic(const Spec& spec) { return nodes_least(spec) < spec.num_nodes; }
+// Returns the interval that holds for an attempt. `lent`: one of its hosts belongs to others. `off` does not hold there,
+// except for services and bags, which have no state to lose.
+[[nodiscard]] inline CheckpointPolicy::Interval interval_on(const Spec& spec, bool lent) {
+  using Interval = CheckpointPolicy::Interval;
+  const bool compulsory = lent && !spec.service && !spec.tasks;
+  return compulsory && spec.checkpoint.interval == Interval::off ? Interval::automatic : spec.checkpoint.interval;
+}
 // "4", "2..4"
 [[nodiscard]] std::string nodes_text(const Spec& spec);
 

@@ -14,6 +14,7 @@
 #include "sched/candidate.hpp"
 #include "sched/fabric.hpp"
 #include "sched/gang_search.hpp"
+#include "sched/geo/residency.hpp"
 #include "sched/reach_proof.hpp"
 
 namespace gridctl::sched {
@@ -40,6 +41,16 @@ constexpr double k_slowest_rate = 10e6;  // bits a second: nobody means slower l
 
 constexpr std::string_view k_on_trust =
     "the links of these hosts were not measured; `gridctl provider links --measure` measures them";
+
+// Members send each other data unencrypted. With one of them on a host of others, these can read and change the data.
+bool exposes_traffic(const job::Spec& spec, const HostFacts& host) {
+  return !spec.constraints.clear_traffic && is_lent(host.host_class, host.labels);
+}
+Rejection clear_text_rejection(const HostFacts& host) {
+  return {host.name, std::string(k_clear_text),
+          "it is owned by others, and the members of a gang exchange data unencrypted; " + std::string(k_clear_text_way_out) +
+              " in the job file allows that"};
+}
 
 std::string island_name(const std::vector<std::string>& island) {
   const std::size_t others = island.size() - 1;
@@ -283,11 +294,14 @@ std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
   return host.shunned.empty() ? 0 : 1;
 }
 
-void search_size(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {
+void search_size(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& all) {
   search.plans.clear();
   search.short_pools.clear();
   search.most = 0;
   const bool alone = search.wish.members == 1;  // near to whom?
+  std::vector<Candidate> fitting;
+  for (const Candidate& c : all)
+    if (alone || !exposes_traffic(search.spec, *c.host)) fitting.push_back(c);
   for (const Pool& pool : alone ? std::vector<Pool>{{"all hosts", "", {}}} : pools) search_pool(search, pool, fitting);
   // Links that were not measured forbid nothing.
   if (!alone && search.wish.near != Near::any && search.plans.empty())
@@ -355,6 +369,8 @@ GangDecision place_near(const job::Spec& spec, const GangWish& wish, const std::
       fits_before_end(c, spec, shared);
       c.placement.gpu_uuids.clear();
     }
+    const bool exposed = exposes_traffic(spec, host) && (!c.rejection || c.rejection->temporary);
+    if (exposed && wish.least() > 1) c.rejection = clear_text_rejection(host);
     if (!c.rejection || c.rejection->temporary) possible.push_back(&host);
     if (c.rejection) {
       decision.rejections.push_back(*std::move(c.rejection));
@@ -365,7 +381,6 @@ GangDecision place_near(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.fitting = all.size();
   decision.work_known = known.work_known;
-  std::ranges::sort(decision.rejections, {}, &Rejection::host);
   const Conflicts conflicts(wish, links);
   const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value(), conflicts);
   Search search{spec, wish, known, conflicts};
@@ -381,6 +396,13 @@ GangDecision place_near(const job::Spec& spec, const GangWish& wish, const std::
     decision.plan = search.plans.front();
     decision.runners_up.assign(search.plans.begin() + 1, search.plans.end());
   }
+  const auto is_member = [&](const HostName& name) {
+    return decision.plan && std::ranges::find(decision.plan->members, name, &Placement::host) != decision.plan->members.end();
+  };
+  for (const Candidate& c : all)  // of a gang that may shrink to one host: it runs there alone or not at all
+    if (wish.members > 1 && exposes_traffic(spec, *c.host) && !is_member(c.host->name))
+      decision.rejections.push_back(clear_text_rejection(*c.host));
+  std::ranges::sort(decision.rejections, {}, &Rejection::host);
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
       decision.plan || can_be_together(possible, static_cast<std::size_t>(wish.least()), conflicts);

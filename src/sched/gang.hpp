@@ -4,14 +4,16 @@
 //
 // A tightly coupled gang stays inside one island (every pair of hosts known to be fast) or, if links were not measured,
 // one declared site, and has identical GPUs. `links` are those that `topology` was derived from. Others may be spread.
-// In each such pool, branch and bound finds the best set, which is exact: a host is left out only if enough others are
-// at least as good in every respect, and a branch only if no completion of it can be better.
+// A gang of several members uses no host of others, unless the job's traffic may go in the clear. In each such pool,
+// branch and bound finds the best set, which is exact: a host is left out only if enough others are at least as good in
+// every respect, and a branch only if no completion of it can be better.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sched/coupling.hpp"
@@ -54,6 +56,9 @@ struct GangPlan {
 // Limits the branches searched in one pool. A gang runs for weeks on what was chosen in milliseconds: hence exact, with
 // a limit.
 inline constexpr std::uint64_t k_gang_steps_max = 200'000;
+
+// A code of rejections, and the line of a job file by which the gang may use such a host.
+inline constexpr std::string_view k_clear_text = "clear_text", k_clear_text_way_out = "constraints: {traffic: clear}";
 
 struct GangDecision {
   std::optional<GangPlan> plan;

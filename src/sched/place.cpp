@@ -14,6 +14,7 @@
 #include "sched/candidate.hpp"
 #include "sched/cheaper.hpp"
 #include "sched/deadline.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::sched {
 
@@ -164,14 +165,14 @@ void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoide
 constexpr std::string_view k_no_checkpoint = "no checkpoint yet, so the job would ", k_over_on = "start over on ";
 
 // Checkpoints that were never seen promise nothing.
-Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
+Tolerance tolerance_of(const job::Spec& spec, const HostFacts& host, std::size_t others, const JobKnowledge& known) {
   const std::string where = others == 1 ? std::string("the other suitable host") : "one of " + std::to_string(others) + " other hosts";
   if (spec.service && others == 0) return {2, "if it dies, its requests wait: no other host is suitable now"};
   if (spec.service)
     return spec.twins > 1
                ? Tolerance{4, "if it dies, the other replicas answer, and another one is started on " + where}
                : Tolerance{3, "if it dies, requests wait until the service runs on " + where};
-  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
+  if (job::interval_on(spec, is_lent(host.host_class, host.labels)) == job::CheckpointPolicy::Interval::off)
     return {1, "if it dies, the job starts over: it takes no checkpoints"};
   if (!known.task.resumes && !known.drilled)
     return {1, std::string(k_no_checkpoint) +
@@ -277,7 +278,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
       best = std::move(c);
     }
   }
-  if (decision.placement) decision.tolerance = tolerance_of(spec, decision.fitting - 1, known);
+  if (decision.placement) decision.tolerance = tolerance_of(spec, *best->host, decision.fitting - 1, known);
   decision.could_ever_fit =
       decision.placement || std::ranges::any_of(decision.rejections, [](const Rejection& r) { return r.temporary; });
   return decision;

@@ -42,7 +42,7 @@ Laptop::Laptop(World& world, int index)
     sched::name_models(provider.inventory.edit());  // as `provider register` does
     if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
-    if (static_cast<int>(i) < world.options.lent) provider.host_class = "market";
+    provider.host_class = static_cast<int>(i) < world.options.lent ? "market" : world.options.own_class;
     if (!backend_->add_provider(provider)) throw Violation("R", "a provider cannot be added");
   }
 }

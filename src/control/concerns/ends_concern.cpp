@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles hosts that end at a known time: their jobs save before that and leave.
 #include "control/concerns/table.hpp"
+#include "control/follow/lent_hosts.hpp"
 #include "control/follow/tuning.hpp"
 #include "sched/host_end.hpp"
 #include "sched/standing/reliability.hpp"
@@ -57,8 +58,8 @@ class EndsConcern : public Concern {
   }
 
   // A job that saves no checkpoints may finish before the end, so it loses nothing by staying. Replicas keep no state.
-  [[nodiscard]] static bool leaves(const TrackedJob& job) {
-    return job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off || job.spec().service;
+  [[nodiscard]] bool leaves(const TrackedJob& job) const {
+    return interval_now(controls_.fleet, job) != job::CheckpointPolicy::Interval::off || job.spec().service;
   }
 
   [[nodiscard]] Duration lead(const TrackedJob& job, const HostName& host) const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enforces `recovery.restore_from: trusted`. A checkpoint may run code where it is loaded. Checkpoints that a lent host
-// took part in are loaded in containers or on lent hosts, never by a plain process on the user's own hosts.
+// Enforces `recovery.restore_from`. A checkpoint may run code where it is loaded. Checkpoints that a lent host took part
+// in are loaded in containers or on lent hosts, never by a plain process on a machine of the user's own: of class home,
+// or, with `trusted`, of any class. The job keeps its checkpoints and waits; the reason names the commands that let it go.
 #include <algorithm>
 
+#include "base/host_words.hpp"
 #include "control/concerns/table.hpp"
 #include "sched/geo/residency.hpp"
 
@@ -15,16 +17,28 @@ class TrustConcern : public Concern {
   explicit TrustConcern(const Controls& controls) : controls_(controls) {}
 
   void shape(const TrackedJob& asking, Question& question) const override {
-    if (!asking.spec().recovery.only_trusted || asking.state().start().value == 0) return;
+    using job::RestoreFrom;
+    const RestoreFrom from = asking.spec().recovery.restore_from;
+    const bool may_be_kept = std::ranges::any_of(question.hosts, [&](const sched::HostFacts& host) { return is_kept_from(host, from); });
+    if (!may_be_kept || asking.state().start().value == 0) return;
     const std::string stranger = stranger_in(asking);
     if (stranger.empty()) return;
+    const std::string& id = asking.id().value;
+    const std::string why = "its checkpoint comes from " + stranger +
+                            (from == RestoreFrom::trusted ? ", and recovery.restore_from is trusted"
+                                                          : ", and loading it may run that host's code on this machine of your own") +
+                            ": only a container, or a lent host, may load it; to allow it anyway: gridctl job cancel " + id +
+                            " && gridctl job resume " + id + " --restore-from any";
     for (sched::HostFacts& host : question.hosts)
-      if (!sched::is_lent(host.host_class, host.labels))
-        host.not_plain = "its checkpoint comes from " + stranger +
-                         ", and recovery.restore_from is trusted: only a container, or a lent host, may load it";
+      if (is_kept_from(host, from)) host.not_plain = why;
   }
 
  private:
+  [[nodiscard]] static bool is_kept_from(const sched::HostFacts& host, job::RestoreFrom from) {
+    if (from == job::RestoreFrom::any || sched::is_lent(host.host_class, host.labels)) return false;
+    return from == job::RestoreFrom::trusted || host.host_class == k_class_home;
+  }
+
   // Returns an untrusted host that saved the checkpoint or an earlier one; each checkpoint builds on those before it.
   [[nodiscard]] std::string stranger_in(const TrackedJob& job) const {
     const auto saved = controls_.world.records.checkpoints(job.id());

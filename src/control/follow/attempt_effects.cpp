@@ -5,6 +5,7 @@
 
 #include "control/follow/attempt_spec.hpp"
 #include "control/follow/attempts.hpp"
+#include "control/follow/lent_hosts.hpp"
 #include "control/reach/pace.hpp"
 #include "job/going_back.hpp"
 #include "os/log.hpp"
@@ -78,7 +79,7 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
                            restore,        std::move(hosts),
                            rendezvous,     fixed ? policy.every : tuned.every,
                            restart_reason, fixed ? policy.every : tuned.pause,
-                           is_lent};
+                           is_lent,        is_on_lent(fleet_, &attempt)};
   const Doing& mine = work(job.id());
   LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, {}, effect.start};
   // A program that failed from this checkpoint may have missed data that other ranks wrote.
@@ -279,7 +280,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   if (job.unfetched.contains(end.epoch.value)) return try_later(job.id(), name, k_unfetched_retry);
   const Which which{end.epoch.value, end.rank};
   // A part that is already here is reported anyway; a job that asks for no checkpoint gets none.
-  const bool asks_for_none = job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off;
+  const bool asks_for_none = job::interval_on(job.spec(), is_lent_host(fleet_, end.host)) == job::CheckpointPolicy::Interval::off;
   const std::uint64_t known = asks_for_none ? newest_part(job.id(), which) : work(job.id()).saved[which];
   // The next attempt may start from these on that host; a finished job needs none.
   std::optional<Epoch> keep;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetches outputs of jobs, at the end of an attempt and while it runs. For a gang, fetches those of its first member.
 #include "control/follow/attempts.hpp"
+#include "control/follow/lent_hosts.hpp"
 #include "control/follow/results.hpp"
 #include "job/last_step.hpp"
 
@@ -16,7 +17,7 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   if (job::is_last_step(job.spec())) wanted.tree = true;
   else if (job.spec().tasks && !job.spec().tasks->finally_run.empty()) wanted.nothing = true;
   // Without checkpoints, that folder is an ordinary one.
-  if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off && !wanted.patterns.empty() &&
+  if (interval_now(fleet_, job) == job::CheckpointPolicy::Interval::off && !wanted.patterns.empty() &&
       !job.spec().checkpoint.path.empty())
     wanted.patterns.push_back(job.spec().checkpoint.path);
   wanted.nothing = wanted.nothing || rank != 0;

@@ -177,7 +177,8 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoint_late = facts.job.machine.late_directory;
   out.whole_when = spec.checkpoint.whole_when;
-  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off && (!spec.tasks || is_last_step);
+  out.checkpoints =
+      job::interval_on(spec, facts.any_lent) != job::CheckpointPolicy::Interval::off && (!spec.tasks || is_last_step);
   out.interval_signal = spec.checkpoint.signal;
   out.notice_signal = spec.recovery.notice;
   out.upload_limit = spec.checkpoint.upload_limit;

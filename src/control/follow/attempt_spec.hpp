@@ -27,6 +27,7 @@ struct AttemptFacts {
   std::string restart_reason;             // how the attempt before it ended ("host_lost"), empty on the first
   Duration snapshot_pause{};              // the host takes no two snapshots closer together
   bool lent = false;                      // the member's host is a stranger's
+  bool any_lent = false;                  // some member's host is
 };
 // Returns the vendor of the member's GPUs; nullopt without GPUs.
 [[nodiscard]] std::optional<Vendor> vendor_of(const AttemptFacts& facts);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "control/follow/attempts.hpp"
+#include "control/follow/lent_hosts.hpp"
 #include "control/reach/pace.hpp"
 #include "sched/ranks.hpp"
 
@@ -59,9 +60,11 @@ std::optional<CheckpointPart> Attempts::part_of(const TrackedJob& job, Which whi
 }
 
 std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
-  // A host cannot give a checkpoint to a job that asked for none.
+  // A host cannot give a checkpoint to an attempt that was asked for none.
   const TrackedJob* job = book_.find(id);
-  if (job != nullptr && job->spec().checkpoint.interval == job::CheckpointPolicy::Interval::off)
+  const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+  const bool lent = attempt != nullptr && attempt->epoch.value == which.first && is_on_lent(fleet_, attempt);
+  if (job != nullptr && job::interval_on(job->spec(), lent) == job::CheckpointPolicy::Interval::off)
     return std::numeric_limits<std::uint64_t>::max();
   const std::deque<KeptPart>& kept = work(id).parts[which];
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);

@@ -7,6 +7,7 @@
 
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/job_knowledge.hpp"
+#include "control/follow/lent_hosts.hpp"
 #include "control/follow/pauses.hpp"
 #include "control/follow/queue.hpp"
 #include "control/follow/tuning.hpp"
@@ -249,6 +250,24 @@ void Placement::begin(TrackedJob& job, std::vector<job::Member> members, const s
   if (!mine.interval.reason.empty()) lines.push_back("suggested checkpoint interval: " + mine.interval.reason);
   explain(job, std::move(lines));
   book_.apply(job.id(), job::Placed{std::move(members), reason, expected});
+  tell_compulsory(job);
+}
+
+// Says once per job that `interval: off` does not hold where it was placed.
+void Placement::tell_compulsory(const TrackedJob& job) {
+  const job::Attempt* attempt = job.state().attempt();
+  if (attempt == nullptr || interval_now(fleet_, job) == job.spec().checkpoint.interval) return;
+  const Result<std::vector<registry::AttemptRecord>> history = world_.records.attempts(job.id());
+  if (!history) return report(history.error(), "while looking at former attempts");
+  for (const registry::AttemptRecord& former : *history)
+    if (former.number < attempt->number && is_lent_host(fleet_, former.provider)) return;
+  std::vector<std::string> lent;
+  for (const job::Member& member : attempt->members)
+    if (is_lent_host(fleet_, member.host)) lent.push_back(member.host.value);
+  book_.note(job.id(), {"checkpoints_compulsory",
+                        "checkpoint.interval: off does not hold on hosts of others: checkpoints of this job are taken on " +
+                            join(lent, ", ") + " as with interval: auto",
+                        attempt->epoch, attempt->lead().host});
 }
 
 void Placement::tell_risk(const TrackedJob& job, const std::string& text) {
@@ -272,7 +291,9 @@ void Placement::explain(const TrackedJob& job, std::vector<std::string> lines) {
 // Returns how often the job should save there, from the cost of its checkpoints so far and the failure rate of that
 // host.
 sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member) {
-  if (job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return {};
+  const job::Attempt* attempt = job.state().attempt();
+  const bool lent = is_lent_host(fleet_, member.host) || is_on_lent(fleet_, attempt);
+  if (job::interval_on(job.spec(), lent) != job::CheckpointPolicy::Interval::automatic) return {};
   const Result<std::vector<registry::Checkpoint>> saved = world_.records.checkpoints(job.id());
   if (!saved) report(saved.error(), "while tuning checkpoints");
   const FleetHost* host = fleet_.find(member.host);
@@ -299,7 +320,7 @@ sched::Interval Placement::interval_of(const TrackedJob& job) {
 // The host gets it with the next poll.
 void Placement::retune(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
-  if (attempt == nullptr || job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return;
+  if (attempt == nullptr || interval_now(fleet_, job) != job::CheckpointPolicy::Interval::automatic) return;
   Wait& mine = wait(job.id());
   sched::Interval tuned = tune(job, attempt->lead());
   const bool is_news = tuned.every != mine.interval.every;

@@ -104,6 +104,7 @@ class Placement : public Pacer, public JobListener {
                                                    const GangOffer& otherwise) const;
   void begin(TrackedJob& job, std::vector<job::Member> members, const std::string& reason,
              const std::optional<job::Expected>& expected, std::vector<std::string> lines);
+  void tell_compulsory(const TrackedJob& job);
   void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
                   std::vector<std::string> lines);
   [[nodiscard]] bool is_held(TrackedJob& job);  // by a concern: then the job has been told

@@ -387,7 +387,7 @@ TEST(JobFile, ReadsWhatAGangMayDo) {
       parsed(
           "num_nodes: 2..4\nspares: 1\nranks_per_node: 8\nlauncher: torchrun\nrun: x\n"
           "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell, restore_from: trusted, exact: required}\n"
-          "constraints: {interconnect: any}\n")
+          "constraints: {interconnect: any, traffic: clear}\n")
           .spec;
   EXPECT_THAT(parsed("num_nodes: 2..4\nspares: 1\nrun: x\ncheckpoint: {shards: local}\n").warnings,
               ::testing::IsEmpty());
@@ -398,7 +398,12 @@ TEST(JobFile, ReadsWhatAGangMayDo) {
   EXPECT_TRUE(spec.checkpoint.local_shards);
   EXPECT_EQ(spec.recovery.stragglers, job::Stragglers::replace);
   EXPECT_EQ(spec.recovery.hangs, job::Hangs::tell);
-  EXPECT_TRUE(spec.recovery.only_trusted);
+  EXPECT_EQ(spec.recovery.restore_from, job::RestoreFrom::trusted);
+  EXPECT_EQ(parsed("run: x\nrecovery: {restore_from: any}\n").spec.recovery.restore_from, job::RestoreFrom::any);
+  EXPECT_EQ(parsed("run: x\nrecovery: {max_failures: 1}\n").spec.recovery.restore_from, job::RestoreFrom::own_class);
+  EXPECT_TRUE(spec.constraints.clear_traffic);
+  EXPECT_FALSE(parsed("run: x\nconstraints: {traffic: protected}\n").spec.constraints.clear_traffic);
+  EXPECT_THAT(refusal("run: x\nconstraints: {traffic: open}\n"), HasSubstr("expected protected or clear"));
   EXPECT_TRUE(spec.recovery.exact_required);
   EXPECT_TRUE(spec.constraints.any_interconnect);
   EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);

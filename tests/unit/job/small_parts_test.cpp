@@ -72,7 +72,8 @@ TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
   spec.variants = {{"rocm", "image", true, "setup", "run", "resume"}};
   spec.recovery.hangs = Hangs::tell;
   spec.recovery.stragglers = Stragglers::replace;
-  spec.recovery.only_trusted = true;
+  spec.recovery.restore_from = RestoreFrom::trusted;
+  spec.constraints.clear_traffic = true;
   spec.constraints.query = "cpus>=4";
   spec.constraints.is_private = spec.constraints.any_interconnect = true;
   spec.checkpoint.copies = 3, spec.checkpoint.signal = 10, spec.checkpoint.local_shards = true;
@@ -86,11 +87,31 @@ TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
   const auto back = parse_spec(to_json(spec));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, spec);
+  for (const RestoreFrom from : {RestoreFrom::own_class, RestoreFrom::any}) {
+    spec.recovery.restore_from = from;
+    EXPECT_EQ(parse_spec(to_json(spec))->recovery.restore_from, from);
+  }
   EXPECT_THAT(to_json(spec), HasSubstr("\"format\":2")) << "who knows no variants must not read it";
   spec.variants.clear();
   EXPECT_THAT(to_json(spec), HasSubstr("\"format\":1"));
   EXPECT_EQ(parse_spec(R"({"format":1,"name":"a","run":"b","resources":{"gpus":[{"count_min":3}]}})")->resources.gpus.at(0).count_max, 3)
       << "as many as at least";
+}
+
+TEST(Spec, TakesCheckpointsOnHostsOfOthersWhateverItSays) {
+  using Interval = CheckpointPolicy::Interval;
+  Spec spec;
+  spec.checkpoint.interval = Interval::off;
+  EXPECT_EQ(interval_on(spec, false), Interval::off);
+  EXPECT_EQ(interval_on(spec, true), Interval::automatic);
+  spec.checkpoint.interval = Interval::fixed;
+  EXPECT_EQ(interval_on(spec, true), Interval::fixed);
+  spec.checkpoint.interval = Interval::off;
+  spec.tasks.emplace();
+  EXPECT_EQ(interval_on(spec, true), Interval::off) << "a bag has no state to lose";
+  spec.tasks.reset();
+  spec.service.emplace();
+  EXPECT_EQ(interval_on(spec, true), Interval::off) << "nor has a service";
 }
 
 TEST(Spec, SaysHowManyHostsAndWhenItIsDue) {

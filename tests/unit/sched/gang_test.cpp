@@ -72,6 +72,54 @@ TEST(Gang, IsAllOrNothing) {
   EXPECT_EQ(two.plan->members[0].gpu_uuids.size(), 8u);
 }
 
+HostFacts lent(HostFacts host) {
+  host.host_class = "market";
+  return host;
+}
+
+TEST(Gang, TalksWithNoHostOfOthersInTheClear) {
+  World world{{lent(h100s("ada", "hpc", 1)), h100s("bob", "hpc", 20), h100s("cyd", "hpc", 20), lent(h100s("dan", "hpc", 1))}, {}};
+  const GangDecision own = world.place(a_gang(), {.members = 2});
+  ASSERT_TRUE(own.plan);
+  EXPECT_THAT(names_of(*own.plan), ElementsAre("bob", "cyd")) << "the cheap ones belong to others";
+  ASSERT_EQ(own.rejections.size(), 2u);
+  EXPECT_EQ(own.rejections[0].code, "clear_text");
+  EXPECT_FALSE(own.rejections[0].temporary);
+  world.hosts[2].labels["lent"] = "true";  // one host of others is enough
+  for (const Near near : {Near::island, Near::site, Near::any}) {
+    const GangDecision none = world.place(a_gang(), {.members = 2, .near = near});
+    EXPECT_FALSE(none.plan);
+    EXPECT_FALSE(none.could_ever_fit);
+    EXPECT_EQ(none.rejections.size(), 3u);
+    EXPECT_THAT(explain(none, {.members = 2, .near = near}),
+                ::testing::Contains(HasSubstr("ada cannot (clear_text): it is owned by others, and the members of a gang exchange "
+                                              "data unencrypted; constraints: {traffic: clear} in the job file allows that")));
+    EXPECT_THAT(summary(none, {.members = 2, .near = near}), HasSubstr("others: 3 clear_text"));
+  }
+  world.hosts[0].reachable = false;
+  EXPECT_FALSE(world.place(a_gang(), {.members = 2}).could_ever_fit) << "it would not do when it answers either";
+  world.hosts[0].reachable = true;
+  job::Spec open = a_gang();
+  open.constraints.clear_traffic = true;
+  const GangDecision allowed = world.place(open, {.members = 2});
+  ASSERT_TRUE(allowed.plan);
+  EXPECT_THAT(names_of(*allowed.plan), ElementsAre("ada", "dan"));
+}
+
+TEST(Gang, OfOneHostMayBeOnAHostOfOthers) {
+  World world{{lent(h100s("ada", "hpc", 1)), h100s("bob", "hpc", 20), lent(h100s("cyd", "hpc", 2))}, {}};
+  const GangWish wish{.members = 3, .members_min = 1};
+  const GangDecision alone = world.place(a_gang(), wish);
+  ASSERT_TRUE(alone.plan);
+  EXPECT_THAT(names_of(*alone.plan), ElementsAre("ada"));
+  ASSERT_EQ(alone.rejections.size(), 1u) << "cyd cannot join it";
+  EXPECT_EQ(alone.rejections[0].host.value, "cyd");
+  world.hosts.push_back(h100s("dan", "hpc", 20));
+  const GangDecision two = world.place(a_gang(), wish);
+  ASSERT_TRUE(two.plan);
+  EXPECT_THAT(names_of(*two.plan), ElementsAre("bob", "dan")) << "two of one's own are more than one of others";
+}
+
 TEST(Gang, WaitsForMembersThatAreOnlyBusy) {
   World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20)}, {}};
   for (const Gpu& gpu : world.hosts[1].inventory->gpus) world.hosts[1].busy_gpus.push_back(gpu.uuid);
