@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that would meet when files are compiled together.
+// Names that would meet when files are compiled together, and names by which tests are found.
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "rules.hpp"
@@ -27,6 +28,23 @@ std::map<std::string, int> unnamed_names(const Source& source) {
   }
   return names;
 }
+// "src/control/reach/peer.hpp" -> "peer".
+std::string stem_of(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  return file.substr(0, file.rfind('.'));
+}
+
+// Returns what tests of each folder of tests/unit may be named for: sources of the room, the room, and rooms in it.
+std::map<std::string, std::set<std::string>> subjects_of(const std::vector<std::string>& product) {
+  std::map<std::string, std::set<std::string>> subjects;
+  for (const std::string& path : product) {
+    const std::string room = room_of(path);
+    std::set<std::string>& names = subjects[room.substr(0, room.find('/'))];
+    names.insert(stem_of(path));
+    names.insert(room.substr(room.rfind('/') + 1));
+  }
+  return subjects;
+}
 }  // namespace
 
 Findings check_unnamed(const std::vector<Source>& sources) {
@@ -41,6 +59,22 @@ Findings check_unnamed(const std::vector<Source>& sources) {
         findings.push_back(source.path + ":" + std::to_string(line) + ": " + name + " is defined in " + there->second +
                            " too, and both are compiled together");
     }
+  }
+  return findings;
+}
+
+Findings check_test_subjects(const std::vector<std::string>& tests, const std::vector<std::string>& product) {
+  const std::map<std::string, std::set<std::string>> subjects = subjects_of(product);
+  static const std::regex unit_test("tests/unit/(\\w+)/(\\w+)_test\\.cpp");
+  Findings findings;
+  for (const std::string& path : tests) {
+    std::smatch found;
+    if (!std::regex_match(path, found, unit_test)) continue;
+    const std::string room = found[1], name = found[2];
+    const auto known = subjects.find(room);
+    const auto is_subject = [&](const std::string& word) { return known != subjects.end() && known->second.contains(word); };
+    if (!is_subject(name) && !is_subject(name.substr(0, name.rfind('_'))))
+      findings.push_back(path + ":1: no source of " + room + " is named '" + name + "', nor is it one and a word");
   }
   return findings;
 }

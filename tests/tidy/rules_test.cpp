@@ -26,6 +26,21 @@ TEST(TestNamespace, IsNamedAsItsFile) {
   EXPECT_THAT(check_test_namespace({"tests/unit/os/tools.cpp", "namespace gridctl::os {\nint f() {}\n}\n"}), IsEmpty());
 }
 
+TEST(TestSubjects, AreSourcesOfTheRoomOrTheRoom) {
+  const std::vector<std::string> product{"src/os/file_lock.cpp", "src/control/reach/peer.hpp", "src/wire/frame.cpp"};
+  const auto check = [&](const std::string& path) { return check_test_subjects({path}, product); };
+  EXPECT_THAT(check("tests/unit/os/file_lock_test.cpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/os/file_lock_crash_test.cpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/os/os_load_test.cpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/control/reach_faults_test.cpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/control/peer_test.cpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/os/fixture.hpp"), IsEmpty());
+  EXPECT_THAT(check("tests/unit/os/edges_test.cpp"),
+              ElementsAre("tests/unit/os/edges_test.cpp:1: no source of os is named 'edges', nor is it one and a word"));
+  EXPECT_THAT(check("tests/unit/os/frame_test.cpp"), SizeIs(1)) << "a source of another room";
+  EXPECT_THAT(check("tests/unit/os/file_lock_crash_load_test.cpp"), SizeIs(1)) << "two words";
+}
+
 TEST(LayerRule, SeesAnIncludeUpwardsAndSideways) {
   EXPECT_THAT(check_layers({"src/os/a.cpp", "#include \"os/b.hpp\"\n#include \"wire/frame.hpp\"\n"}),
               ElementsAre("src/os/a.cpp:2: os must not include wire"));

@@ -67,6 +67,16 @@ TEST(Tree, NamesMeanOneThingInARoom) {
 
 TEST(Tree, FilesOfTestsHaveNamespaces) { expect_clean(read_sources({"tests/unit", "tests/tidy", "tests/cli"}), &check_test_namespace); }
 
+TEST(Tree, TestsAreFoundByTheNamesOfTheirSubjects) {
+  const auto paths = [](const std::vector<Source>& sources) {
+    std::vector<std::string> all;
+    for (const Source& source : sources) all.push_back(source.path);
+    return all;
+  };
+  for (const std::string& finding : check_test_subjects(paths(read_sources({"tests/unit"})), paths(product())))
+    ADD_FAILURE() << finding;
+}
+
 TEST(Tree, UsesNoBannedWords) { expect_clean(product(), &check_words); }
 
 TEST(Tree, FilesHaveTheirShape) { expect_clean(product(), &check_shape); }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/ledger.hpp"
-
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "agent/ledger.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "unit/store/fixtures.hpp"
 
 namespace gridctl::agent::ledger_test {
 namespace {
@@ -57,6 +57,29 @@ class LedgerTest : public ::testing::Test {
   HandClock clock_;
   std::set<int> living_{10, 11};
 };
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+BootTime at(std::int64_t s) { return {s * 1'000'000'000}; }
+
+Lease lease(const std::string& job, double cpus = 0, std::uint64_t memory = 0, std::vector<std::string> gpus = {}) {
+  Lease lease;
+  lease.controller = {"c"};
+  lease.job = {job};
+  lease.epoch = Epoch{1};
+  lease.uid = 5;
+  lease.boot_id = "boot";
+  lease.pid_namespace = 7;
+  lease.supervisor = {10, 1};
+  lease.deadline = at(100);
+  lease.grace = 30s;
+  lease.cpus = cpus;
+  lease.memory_bytes = memory;
+  lease.gpus = std::move(gpus);
+  return lease;
+}
+
+const Machine k_machine{"boot", 7, [](const os::ProcessId& process) { return process.pid == 10; }};
 
 TEST_F(LedgerTest, RefusesASecondHolderOfOneGpu) {
   ASSERT_THAT(ledger().take(lease("ada", {"GPU-1", "GPU-2"}, 10), {}), IsOk());
@@ -226,6 +249,107 @@ TEST(LeaseText, ComesBackAsItWas) {
   const auto back = parse_lease(to_text(lease));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(to_text(*back), to_text(lease));
+}
+
+TEST(Leases, FitUpToWhatTheMachineHas) {
+  Capacity capacity;
+  capacity.cpus = 4;
+  capacity.memory_bytes = 1000;
+  const std::vector<std::optional<Lease>> held{lease("a", 3, 600)};
+  const auto plan = [&](const Lease& wanted) { return plan_take(held, wanted, capacity, k_machine, at(50)); };
+  EXPECT_THAT(plan(lease("b", 1, 400)), IsOk());
+  EXPECT_THAT(plan(lease("b", 1.01)), FailsWith(Code::busy));
+  EXPECT_THAT(plan(lease("b", 0, 401)), FailsWith(Code::busy));
+  EXPECT_THAT(plan(lease("b", 1.01)).error().message,
+              HasSubstr("not enough CPUs are free on this host; some is free at the latest in 50s"));
+  EXPECT_THAT(plan(lease("a", 4, 1000)), IsOk()) << "its own share is replaced";
+  capacity = {};
+  EXPECT_THAT(plan(lease("b", 1000, 100'000)), IsOk()) << "what the machine has is not known";
+}
+
+TEST(Leases, TakeTheFirstFreeSlotAndReplaceTheirOwn) {
+  Lease dead = lease("dead");
+  dead.supervisor = {99, 1};
+  Lease twin = lease("b");
+  twin.uid = 6;
+  const std::vector<std::optional<Lease>> held{lease("a"), dead, std::nullopt, lease("b"), twin};
+  const auto planned = plan_take(held, lease("b"), {}, k_machine, at(50));
+  ASSERT_THAT(planned, IsOk());
+  EXPECT_EQ(planned->slot, 1u);
+  EXPECT_EQ(planned->replaces, std::vector<std::size_t>{3}) << "another user's twin replaces nothing";
+  EXPECT_EQ(plan_take({lease("a")}, lease("b"), {}, k_machine, at(50))->slot, 1u);
+  const auto leased = plan_take({lease("a", 0, 0, {"G1", "G2"})}, lease("b", 0, 0, {"G2"}), {}, k_machine, at(100));
+  ASSERT_THAT(leased, FailsWith(Code::busy));
+  EXPECT_EQ(leased.error().message, "gpu G2 is leased; it is free when its holder has ended");
+}
+
+TEST(Leases, AreVoidWhenNobodyCanHoldThem) {
+  EXPECT_FALSE(is_void(lease("a"), k_machine, at(10'000))) << "its supervisor lives";
+  Lease other = lease("a");
+  other.boot_id = "before";
+  EXPECT_TRUE(is_void(other, k_machine, at(1)));
+  other = lease("a");
+  other.supervisor = {99, 1};
+  EXPECT_TRUE(is_void(other, k_machine, at(1)));
+  other.payload = {10, 1};
+  EXPECT_FALSE(is_void(other, k_machine, at(1)));
+  other.payload = {};
+  other.launching = true;
+  EXPECT_FALSE(is_void(other, k_machine, at(190)));
+  EXPECT_TRUE(is_void(other, k_machine, {190'000'000'001})) << "deadline, grace and a minute are over";
+  other = lease("a");
+  other.pid_namespace = 8;
+  EXPECT_FALSE(is_void(other, k_machine, at(190)));
+  EXPECT_TRUE(is_void(other, k_machine, {190'000'000'001}));
+}
+
+TEST(Leases, OfOthersAreNumbersWithinTheirLimits) {
+  const std::string good = to_text(lease("a", 1.5, 7, {"G"}));
+  ASSERT_TRUE(parse_lease(good));
+  EXPECT_EQ(parse_lease(good)->gpus, std::vector<std::string>{"G"});
+  const auto with = [&](const std::string& was, const std::string& becomes) {
+    std::string text = good;
+    EXPECT_NE(text.find(was), std::string::npos) << was;
+    return parse_lease(text.replace(text.find(was), was.size(), becomes)).has_value();
+  };
+  for (const auto& [was, becomes] : {std::pair{"cpus=1.500", "cpus=1000000"},
+                                     {"memory=7", "memory=1125899906842624"},
+                                     {"grace=30000000000", "grace=1000000000000000000"},
+                                     {"deadline=100000000000", "deadline=0"},
+                                     {"launching=0", "launching=1"}})
+    EXPECT_TRUE(with(was, becomes)) << becomes;
+  for (const auto& [was, becomes] : {std::pair{"cpus=1.500", "cpus=1000000.1"},
+                                     {"cpus=1.500", "cpus=-1"},
+                                     {"cpus=1.500", "cpus=nan"},
+                                     {"cpus=1.500", "cpus=x"},
+                                     {"memory=7", "memory=1125899906842625"},
+                                     {"grace=30000000000", "grace=1000000000000000001"},
+                                     {"grace=30000000000", "grace=-1"},
+                                     {"deadline=100000000000", "deadline=-1"},
+                                     {"deadline=100000000000", "deadline=1000000000000000001"},
+                                     {"controller=c", "controller="},
+                                     {"job=a", "job="},
+                                     {"boot=boot", "boot="},
+                                     {"epoch=1", "epoch=x"},
+                                     {"uid=5", "uid=-5"},
+                                     {"pidns=7", "pidns=7x"},
+                                     {"supervisor=10 1", "supervisor=10"},
+                                     {"payload=0 0", "payload=0 x"},
+                                     {"cpus=1.500\n", "cpus\n"}})
+    EXPECT_FALSE(with(was, becomes)) << becomes;
+}
+
+TEST(Leases, AreBelievedOfTheirOwnersProcessesOnly) {
+  Machine machine = k_machine;
+  EXPECT_TRUE(is_believed(lease("a"), 5, machine));
+  EXPECT_FALSE(is_believed(lease("a"), 6, machine));
+  machine.owned = [](const os::ProcessId& process, unsigned) { return process.pid != 10; };
+  EXPECT_FALSE(is_believed(lease("a"), 5, machine)) << "it lives and is another's";
+  Lease dead = lease("a");
+  dead.supervisor = {99, 1};
+  EXPECT_TRUE(is_believed(dead, 5, machine));
+  dead.payload = {10, 1};
+  EXPECT_FALSE(is_believed(dead, 5, machine));
 }
 
 }  // namespace

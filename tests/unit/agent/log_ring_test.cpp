@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/log_ring.hpp"
-
 #include <gtest/gtest.h>
+
+#include <fstream>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-
+#include "agent/log_ring.hpp"
 #include "base/bytes.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "unit/store/fixtures.hpp"
 
 namespace gridctl::agent::log_ring_test {
 namespace {
 
 constexpr std::uint64_t k_ring = 64 * 1024;
+using namespace std::chrono_literals;
+using gridctl::testing::IsOk;
+using gridctl::testing::TempDir;
+BootTime at(std::int64_t s) { return {s * 1'000'000'000}; }
 
 TEST(LogRing, GoesOnWhereAnotherStopped) {
   const gridctl::testing::TempDir folder;
@@ -156,6 +160,48 @@ TEST(LogRing, AnswersAnOffsetBehindTheEndWithNothing) {
   const auto slice = read_log(folder.path(), 99, 10);
   EXPECT_EQ(slice->offset, 3u);
   EXPECT_TRUE(slice->bytes.empty());
+}
+
+TEST(OutputRing, TakesAgainWhatItMayWhenTimeHasPassed) {
+  const TempDir dir;
+  auto ring = LogRing::open(dir.path(), 64 * 1024);
+  ASSERT_THAT(ring, IsOk());
+  ring->append(std::string(64 * 1024, 'a'), at(1));
+  EXPECT_EQ(ring->end(), 64u * 1024) << "a burst of one ring";
+  ring->append("lost", at(1));
+  EXPECT_EQ(ring->end(), 64u * 1024);
+  ring->append("found", at(2));
+  const auto end = read_log(dir.path(), 64 * 1024, 1000);
+  EXPECT_EQ(end->bytes, "\n[gridctl: 4 bytes of output dropped]\nfound");
+}
+
+TEST(OutputRing, IsAtLeastSixtyFourKibibytes) {
+  const TempDir dir;
+  auto ring = LogRing::open(dir.path(), 1);
+  ring->append(std::string(64 * 1024, 'a'), at(1));
+  EXPECT_EQ(ring->end(), 64u * 1024);
+}
+
+TEST(OutputRing, IsReadFromWhereItBegins) {
+  const TempDir dir;
+  EXPECT_EQ(read_log(dir.path(), 5, 10)->bytes, "");
+  EXPECT_EQ(log_end(dir.path()), 0u);
+  std::ofstream(dir / "00000000000000000010") << "abcde";
+  std::ofstream(dir / "00000000000000000015") << "fgh";
+  std::ofstream(dir / "00000000000000000030") << "xyz";
+  std::ofstream(dir / "notes") << "no piece";
+  EXPECT_EQ(log_end(dir.path()), 33u);
+  const auto slice = [&](std::uint64_t offset, std::uint32_t bytes) {
+    const auto read = read_log(dir.path(), offset, bytes);
+    return std::to_string(read->offset) + ":" + read->bytes;
+  };
+  EXPECT_EQ(slice(0, 3), "10:abc");
+  EXPECT_EQ(slice(12, 4), "12:cdef");
+  EXPECT_EQ(slice(15, 100), "15:fgh") << "a gap: the next request begins behind it";
+  EXPECT_EQ(slice(18, 100), "30:xyz");
+  EXPECT_EQ(slice(20, 2), "30:xy");
+  EXPECT_EQ(slice(99, 2), "33:");
+  EXPECT_EQ(read_log(dir.path(), 0, 1)->end_offset, 33u);
 }
 
 }  // namespace

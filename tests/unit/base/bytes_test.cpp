@@ -74,5 +74,28 @@ TEST(Digest, HashesApart) {
   EXPECT_EQ(seen.size(), 100u);
 }
 
+TEST(Sizes, EndWhereNumbersDo) {
+  EXPECT_EQ(parse_size("9000PB").value(), 9'000'000'000'000'000'000u);
+  EXPECT_THAT(parse_size("9001PB"), FailsWith(Code::usage));
+  EXPECT_EQ(parse_size("1 b").value(), 1u);
+  EXPECT_EQ(parse_size("1kb").value(), 1000u);
+  EXPECT_EQ(parse_size("1m").value(), 1'000'000u);
+  for (const char* bad : {"/1", ":1", "1kx", "1ix", "1kibb", "1ib"})
+    EXPECT_THAT(parse_size(bad), FailsWith(Code::usage)) << bad;
+  EXPECT_EQ(format_size(10 * 1024 - 1), "10.0 KiB");
+  EXPECT_EQ(format_size(10 * 1024), "10 KiB");
+  EXPECT_EQ(format_size(9), "9 B");
+  EXPECT_EQ(format_size(1024 * 1024 - 1), "1024 KiB");
+  EXPECT_EQ(to_hex(as_bytes("\x09\x0f\xf0\x99")), "090ff099");
+  const std::string nought(64, '0');
+  for (const char odd : {'/', ':', '`', 'g'}) {
+    std::string text = nought;
+    text[1] = odd;
+    EXPECT_THAT(parse_digest(text), FailsWith(Code::protocol_violation)) << odd;
+    std::swap(text[0], text[1]);
+    EXPECT_THAT(parse_digest(text), FailsWith(Code::protocol_violation)) << odd;
+  }
+}
+
 }  // namespace
 }  // namespace gridctl::bytes_test

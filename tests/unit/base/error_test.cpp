@@ -40,6 +40,7 @@ Result<int> half(int value) {
   if (value % 2 != 0) return make_error(Code::usage, "odd");
   return value / 2;
 }
+
 Result<int> quarter(int value) {
   TRY_ASSIGN(const int once, half(value));
   TRY(half(once));
@@ -55,6 +56,19 @@ TEST(Result, TryPassesErrorsOn) {
 
 TEST(ResultDeathTest, TheValueOfAnErrorIsOurBugAndSaysWhere) {
   EXPECT_DEATH(static_cast<void>(half(3).value()), "internal error: check failed: .* at .*result\\.hpp:[0-9]+");
+}
+
+TEST(Errors, AreTriedAgainAsTheirCodeSays) {
+  EXPECT_EQ(default_retry(Code::busy), Retry::other_host);
+  EXPECT_EQ(default_retry(Code::timed_out), Retry::same_host_later);
+  EXPECT_EQ(make_error(Code::usage, "x").retry, Retry::needs_user);
+  for (const auto& [retry, name] : {std::pair{Retry::never, "never"},
+                                    {Retry::same_host_later, "same_host_later"},
+                                    {Retry::other_host, "other_host"},
+                                    {Retry::needs_user, "needs_user"}})
+    EXPECT_EQ(retry_name(retry), name);
+  EXPECT_EQ(code_name(static_cast<Code>(999)), "internal");
+  EXPECT_EQ(exit_code(Code::host_key_mismatch), 6);
 }
 
 }  // namespace

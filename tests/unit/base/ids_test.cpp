@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/ids.hpp"
 
+#include "base/ids.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::ids_test {
@@ -8,6 +8,7 @@ namespace {
 
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
+using ::testing::HasSubstr;
 
 TEST(CheckName, AcceptsWhatFitsADnsLabel) {
   for (const std::string& name : {std::string("a"), std::string("7"), std::string("train-gpt-2"), std::string(63, 'x')})
@@ -37,6 +38,15 @@ TEST(ToName, AlwaysGivesAValidName) {
 }
 
 TEST(CheckpointName, JoinsJobAndNumber) { EXPECT_EQ(checkpoint_name({"k3jf7"}, {12}), "k3jf7@12"); }
+
+TEST(Names, SayWhyTheyAreRefused) {
+  EXPECT_EQ(check_name("job", "").error().message, "job name is empty");
+  EXPECT_THAT(check_name("job", std::string(64, 'x')).error().message, HasSubstr("longer than 63"));
+  EXPECT_THAT(check_name("job", "a-").error().hint, HasSubstr("try 'a'"));
+  EXPECT_EQ(to_name("a--b"), "a-b");
+  EXPECT_EQ(to_name(std::string(70, 'x')), std::string(63, 'x'));
+  EXPECT_EQ(to_name(std::string(62, 'x') + "-y"), std::string(62, 'x'));
+}
 
 }  // namespace
 }  // namespace gridctl::ids_test

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/inventory.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/inventory.hpp"
+#include "support/results.hpp"
 
 namespace gridctl::inventory_test {
 namespace {
@@ -72,6 +74,8 @@ std::string with(std::string_view member) {  // a small inventory of a new agent
   return std::string(R"({"version":2,"gpus":[{"vendor":"nvidia","uuid":"a"},{"vendor":"nvidia","uuid":"b"}],)") +
          std::string(member) + "}";
 }
+
+using gridctl::testing::FailsWith;
 
 TEST(Inventory, SurvivesItsJsonWithEveryFieldSet) {
   Inventory inventory = full();
@@ -174,6 +178,50 @@ TEST(Inventory, TellsSharedNvlinksFromThoseBetweenTwo) {
   EXPECT_FALSE(machine(4, 6)) << "four H100 wired to each other";
   EXPECT_FALSE(machine(4, 4)) << "four A100 wired to each other";
   EXPECT_FALSE(machine(2, 18)) << "a pair with bridges";
+}
+
+TEST(Nvswitches, AreToldOrSeenByMoreLinksThanOneChipHas) {
+  Inventory inventory;
+  EXPECT_FALSE(has_nvswitch(inventory));
+  inventory.nvswitch = 0;
+  EXPECT_FALSE(has_nvswitch(inventory));
+  inventory.nvswitch = 1;
+  EXPECT_TRUE(has_nvswitch(inventory));
+  inventory.nvswitch.reset();
+  inventory.gpus.resize(3);
+  inventory.links = {{0, 1, LinkKind::nvlink, 9, {}}, {0, 2, LinkKind::nvlink, 9, {}}};
+  EXPECT_FALSE(has_nvswitch(inventory)) << "eighteen is what one chip has";
+  inventory.links[1].lanes = 10;
+  EXPECT_TRUE(has_nvswitch(inventory));
+  inventory.links[1].kind = LinkKind::xgmi;
+  EXPECT_FALSE(has_nvswitch(inventory));
+  inventory.links = {{1, 2, LinkKind::nvlink, 9, {}}, {0, 2, LinkKind::nvlink, 10, {}}};
+  EXPECT_TRUE(has_nvswitch(inventory)) << "counted at both ends";
+  inventory.links = {{0, 7, LinkKind::nvlink, 30, {}}, {7, 0, LinkKind::nvlink, 30, {}}};
+  EXPECT_FALSE(has_nvswitch(inventory)) << "to a GPU that is not there";
+}
+
+TEST(Kinds, HaveNamesThatComeBack) {
+  for (const Vendor one : {Vendor::nvidia, Vendor::amd, Vendor::intel, Vendor::other})
+    EXPECT_EQ(parse_vendor(vendor_name(one)).value(), one);
+  for (int i = 0; i < 9; ++i) {
+    const auto reason = static_cast<GapReason>(i);
+    EXPECT_EQ(parse_gap_reason(gap_reason_name(reason)).value(), reason);
+    const auto kind = static_cast<LinkKind>(i);
+    EXPECT_EQ(parse_link_kind(link_kind_name(kind)).value(), kind);
+    EXPECT_EQ(is_fabric(kind), kind == LinkKind::nvlink || kind == LinkKind::xgmi || kind == LinkKind::xelink);
+  }
+  for (const NicKind one : {NicKind::ethernet, NicKind::roce, NicKind::infiniband, NicKind::other})
+    EXPECT_EQ(parse_nic_kind(nic_kind_name(one)).value(), one);
+  for (const DiskKind one :
+       {DiskKind::unknown, DiskKind::nvme, DiskKind::ssd, DiskKind::hdd, DiskKind::network, DiskKind::memory})
+    EXPECT_EQ(parse_disk_kind(disk_kind_name(one)).value(), one);
+  for (const EngineKind one : {EngineKind::docker, EngineKind::podman, EngineKind::process})
+    EXPECT_EQ(parse_engine(engine_name(one)).value(), one);
+  const auto unknown = parse_vendor("matrox");
+  ASSERT_THAT(unknown, FailsWith(Code::usage));
+  EXPECT_EQ(unknown.error().message, "'matrox' is not a GPU vendor: nvidia, amd, intel, other");
+  EXPECT_THAT(parse_engine("lxc"), FailsWith(Code::usage));
 }
 
 }  // namespace

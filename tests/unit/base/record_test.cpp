@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/record.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "base/ids.hpp"
+#include "base/record.hpp"
+#include "base/time.hpp"
 
 namespace gridctl::record_test {
 namespace paint {
@@ -55,6 +57,37 @@ void fields(R& r, Of<R, Picture>& m) {
 
 }  // namespace paint
 
+// Members of every kind that a record may have.
+namespace kinds {
+struct All {
+  bool flag = false;
+  double real = 0;
+  std::uint64_t size = 0;
+  Digest digest{};
+  OpId op;
+  std::vector<std::string> list;
+  std::map<std::string, std::int64_t> named;
+  Duration micro{}, milli{};
+};
+template <class R>
+void fields(R& r, Of<R, All>& m) {
+  r("flag", m.flag)("real", m.real, -1.0, 2.0)("size", m.size, 9)("digest", m.digest)("op", m.op);
+  r("list", m.list, 2)("named", m.named)("micro_us", m.micro)("milli_ms", m.milli);
+}
+}  // namespace kinds
+
+using ::testing::HasSubstr;
+
+std::string complaint(const std::string& was, const std::string& becomes, const ReadRules& rules = {}) {
+  kinds::All all;
+  all.op = {"op"};
+  std::string text = write_record(all);
+  const std::size_t at = text.find(was);
+  EXPECT_NE(at, std::string::npos) << was << " in " << text;
+  text.replace(at, was.size(), becomes);
+  const auto read = read_record<kinds::All>(text, "it", rules, Code::protocol_violation);
+  return read ? "" : read.error().message;
+}
 namespace {
 
 using paint::Colour;
@@ -221,6 +254,75 @@ TEST(Record, ToleratesWhatItsRulesTolerate) {
   EXPECT_EQ(lenient->epoch, Epoch{7});
   EXPECT_TRUE(read(with(R"("waits_ms":1500)", R"("waits_ms":-1)"), k_own_rules)) << "our own may be negative";
   EXPECT_FALSE(read(with(R"("epoch":7,)", ""), k_own_rules)) << "but it is whole";
+}
+
+TEST(RecordLimits, HoldExactly) {
+  for (const auto& [was, good] : {std::pair{R"("real":0.0)", R"("real":2.0)"},
+                                  {R"("real":0.0)", R"("real":-1)"},
+                                  {R"("size":0)", R"("size":9)"},
+                                  {R"("list":[])", R"("list":["a","b"])"},
+                                  {R"("flag":false)", R"("flag":true)"},
+                                  {R"("micro_us":0)", R"("micro_us":316224000000000)"},
+                                  {R"("milli_ms":0)", R"("milli_ms":316224000000)"}})
+    EXPECT_EQ(complaint(was, good), "") << good;
+  for (const auto& [was, bad, why] : {std::tuple{R"("real":0.0)", R"("real":2.1)", "limits"},
+                                      {R"("real":0.0)", R"("real":-1.1)", "limits"},
+                                      {R"("real":0.0)", R"("real":"1")", "limits"},
+                                      {R"("size":0)", R"("size":10)", "limits"},
+                                      {R"("size":0)", R"("size":-1)", "limits"},
+                                      {R"("list":[])", R"("list":["a","b","c"])", "more than 2 'list'"},
+                                      {R"("list":[])", R"("list":{})", "is not a list"},
+                                      {R"("list":[])", R"("list":[7])", "is not text"},
+                                      {R"("named":{})", R"("named":[])", "is not an object"},
+                                      {R"("named":{})", R"("named":{"":1})", "bad name in 'named'"},
+                                      {R"("named":{})", R"("named":{"\u0000":1})", "bad name in 'named'"},
+                                      {R"("flag":false)", R"("flag":0)", "is not true or false"},
+                                      {R"("digest":")", R"("digest":"x)", "is not a digest"},
+                                      {R"("op":"op")", R"("op":"")", "is not an operation id"},
+                                      {R"("op":"op")", R"("op":"-op")", "is not an operation id"},
+                                      {R"("op":"op")", R"("op":"o p")", "is not an operation id"},
+                                      {R"("micro_us":0)", R"("micro_us":316224000000001)", "limits"},
+                                      {R"("milli_ms":0)", R"("milli_ms":316224000001)", "limits"}})
+    EXPECT_THAT(complaint(was, bad), HasSubstr(why)) << bad;
+  EXPECT_EQ(complaint(R"("op":"op")", "\"op\":\"" + std::string(128, 'x') + "\""), "");
+  EXPECT_THAT(complaint(R"("op":"op")", "\"op\":\"" + std::string(129, 'x') + "\""), HasSubstr("is not an operation id"));
+  EXPECT_EQ(complaint(R"("op":"op")", R"("op":"A.b_c:d@e+f-9")"), "");
+}
+
+TEST(RecordLimits, OfNamesAndTextsAreTheRules) {
+  ReadRules rules;
+  rules.text_max = 3;
+  rules.count_max = 1;
+  EXPECT_EQ(complaint(R"("list":[])", R"("list":["abc"])", rules), "");
+  EXPECT_THAT(complaint(R"("list":[])", R"("list":["abcd"])", rules), HasSubstr("is too long"));
+  EXPECT_EQ(complaint(R"("named":{})", R"("named":{"abc":1})", rules), "");
+  EXPECT_THAT(complaint(R"("named":{})", R"("named":{"abcd":1})", rules), HasSubstr("bad name"));
+  EXPECT_THAT(complaint(R"("named":{})", R"("named":{"a":1,"b":2})", rules), HasSubstr("too many 'named'"));
+  EXPECT_THAT(complaint(R"("list":[])", R"("list":["\u0000"])"), HasSubstr("NUL"));
+  rules.any_text = true;
+  EXPECT_EQ(complaint(R"("list":[])", R"("list":["\u0000"])", rules), "");
+}
+
+TEST(RecordLimits, OfDepthCountBracketsOutsideOfTexts) {
+  const auto depth = [](const std::string& value, std::size_t depth_max) {
+    ReadRules rules;
+    rules.depth_max = depth_max;
+    return complaint(R"("flag":false)", "\"flag\":false,\"more\":" + value, rules).find("nested too deep") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(depth("[[1]]", 3));
+  EXPECT_TRUE(depth("[[1]]", 2));
+  EXPECT_TRUE(depth(R"({"a":{}})", 2));
+  EXPECT_FALSE(depth(R"([[1],[2],[3]])", 3)) << "side by side";
+  EXPECT_FALSE(depth(R"("[[[[{{{{")", 2));
+  EXPECT_FALSE(depth(R"("\"[[[[{{{{")", 2)) << "a quoted quote does not end a text";
+  EXPECT_TRUE(depth(R"(["\\",[[1]]])", 3)) << "a quoted backslash does not hide the end of one";
+}
+
+TEST(Records, BytesThatAreNoTextAreWrittenAsSuch) {
+  kinds::All all;
+  all.list = {"\xff"};
+  EXPECT_THAT(write_record(all), HasSubstr("\xEF\xBF\xBD"));
 }
 
 }  // namespace

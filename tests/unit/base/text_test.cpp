@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text.hpp"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <random>
+
+#include "base/lines.hpp"
+#include "base/text.hpp"
 
 namespace gridctl::text_test {
 namespace {
@@ -107,6 +108,110 @@ TEST(IsPlain, LooksAtEveryByteWhereverItStands) {
         EXPECT_EQ(is_plain(text), value >= 0x20 && value < 0x7F) << "byte " << value << " at " << at << " of " << size;
       }
   EXPECT_TRUE(is_plain(""));
+}
+
+TEST(Texts, AreSafeAtTheEdgesOfEachRange) {
+  for (const auto& [text, safe] : {std::pair{"\xc2\x9f", "<U+009F>"},
+                                   {"\xc2\xa0", "\xc2\xa0"},
+                                   {"\xc2\xad", "<U+00AD>"},
+                                   {"\xd8\x9c", "<U+061C>"},
+                                   {"\xe1\xa0\x8e", "<U+180E>"},
+                                   {"\xe2\x80\x8a", "\xe2\x80\x8a"},
+                                   {"\xe2\x80\x8b", "<U+200B>"},
+                                   {"\xe2\x80\x8f", "<U+200F>"},
+                                   {"\xe2\x80\x90", "\xe2\x80\x90"},
+                                   {"\xe2\x80\xa7", "\xe2\x80\xa7"},
+                                   {"\xe2\x80\xa8", "<U+2028>"},
+                                   {"\xe2\x80\xae", "<U+202E>"},
+                                   {"\xe2\x80\xaf", "\xe2\x80\xaf"},
+                                   {"\xe2\x81\x9f", "\xe2\x81\x9f"},
+                                   {"\xe2\x81\xa0", "<U+2060>"},
+                                   {"\xe2\x81\xaf", "<U+206F>"},
+                                   {"\xe2\x81\xb0", "\xe2\x81\xb0"},
+                                   {"\xef\xbb\xbf", "<U+FEFF>"},
+                                   {"\xef\xbf\xb8", "\xef\xbf\xb8"},
+                                   {"\xef\xbf\xb9", "<U+FFF9>"},
+                                   {"\xef\xbf\xbb", "<U+FFFB>"},
+                                   {"\xef\xbf\xbc", "\xef\xbf\xbc"},
+                                   {"\xf3\xa0\x80\x80", "<U+E0000>"},
+                                   {"\xf3\xa0\xbf\xbf", "<U+E0FFF>"},
+                                   {"\xf3\xa1\x80\x80", "\xf3\xa1\x80\x80"},
+                                   {"\xf3\x9f\xbf\xbf", "\xf3\x9f\xbf\xbf"},
+                                   {"\xef\xb8\x80", "<U+FE00>"},
+                                   {"\xef\xb8\x8e", "<U+FE0E>"},
+                                   {"\xef\xb8\x8f", "\xef\xb8\x8f"},
+                                   {"\xef\xb8\x90", "\xef\xb8\x90"},
+                                   {"\xef\xb7\xbf", "\xef\xb7\xbf"},
+                                   {"\x1f", "^_"},
+                                   {" ", " "},
+                                   {"~", "~"}})
+    EXPECT_EQ(sanitize(text), safe) << safe;
+}
+
+TEST(Texts, AreDecodedStrictly) {
+  for (const auto& [text, safe] : {std::pair{"\xc1\xbf", "\\xC1\\xBF"},           // overlong
+                                   {"\xc2\x80", "<U+0080>"},                      // the least of two bytes
+                                   {"\xdf\xbf", "\xdf\xbf"},                      // the greatest
+                                   {"\xe0\x9f\xbf", "\\xE0\\x9F\\xBF"},           // overlong
+                                   {"\xe0\xa0\x80", "\xe0\xa0\x80"},              // the least of three
+                                   {"\xed\x9f\xbf", "\xed\x9f\xbf"},              // before the surrogates
+                                   {"\xed\xa0\x80", "\\xED\\xA0\\x80"},           // a surrogate
+                                   {"\xed\xbf\xbf", "\\xED\\xBF\\xBF"},           // the last one
+                                   {"\xee\x80\x80", "\xee\x80\x80"},              // behind them
+                                   {"\xef\xbf\xbf", "\xef\xbf\xbf"},              // the greatest of three
+                                   {"\xf0\x8f\xbf\xbf", "\\xF0\\x8F\\xBF\\xBF"},  // overlong
+                                   {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},      // the least of four
+                                   {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},      // U+10FFFF
+                                   {"\xf4\x90\x80\x80", "\\xF4\\x90\\x80\\x80"},  // beyond
+                                   {"\xf5\x80\x80\x80", "\\xF5\\x80\\x80\\x80"},  // no first byte
+                                   {"\x80", "\\x80"},                             // a lonely continuation
+                                   {"\xe2\x82", "\\xE2\\x82"},                    // cut off
+                                   {"\xe2\x82"
+                                    "a",
+                                    "\\xE2\\x82"
+                                    "a"}})  // not continued
+    EXPECT_EQ(sanitize(text), safe) << safe;
+}
+
+TEST(Texts, OfADocumentKeepAllButDeceptiveCharacters) {
+  EXPECT_EQ(escape_deceptive("plain \"text\"\n"), "plain \"text\"\n");
+  EXPECT_EQ(escape_deceptive("a\x7f"
+                             "b\xe2\x80\xae"
+                             "c\xf3\xa0\x80\x81"
+                             "d"),
+            "a\\u007fb\\u202ec\\udb40\\udc01d");
+  EXPECT_EQ(escape_deceptive("\xe2\x82\xac\xe2\x80\x8b"), "\xe2\x82\xac\\u200b");
+  EXPECT_EQ(escape_deceptive(std::string("\xff") + "x"), std::string("\xff") + "x") << "no business of ours";
+  EXPECT_EQ(escape_deceptive(""), "");
+}
+
+TEST(Texts, LinesAreCutWhereTheyAreLonger) {
+  EXPECT_EQ(sanitize_lines("abcd\nef", 3), "abc…\nef");
+  EXPECT_EQ(sanitize_lines("abc\nabc", 3), "abc\nabc");
+  EXPECT_EQ(sanitize_lines("abcd", 4), "abcd");
+  EXPECT_EQ(sanitize_lines("ab\r", 5), "ab^M");
+  EXPECT_EQ(sanitize_lines("ab\r\n\r\nc"), "ab\n\nc");
+}
+
+TEST(Texts, NearestIsOfWordsUpToSixtyFourBytes) {
+  const std::string word(64, 'a');
+  const std::vector<std::string> known{word + "b"};
+  EXPECT_EQ(nearest(word, known), known[0]);
+  EXPECT_EQ(nearest(word + "a", known), "");
+  EXPECT_EQ(nearest("ab", std::vector<std::string>{"ac"}), "ac") << "one edit of two letters";
+  EXPECT_EQ(nearest("abcde", std::vector<std::string>{"abxye"}), "") << "two edits of five";
+  EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abxyef"}), "abxyef") << "two of six";
+  EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abxyzf"}), "");
+}
+
+TEST(Texts, OtherSmallThings) {
+  EXPECT_EQ(trim("\v\f x \v\f"), "x");
+  EXPECT_EQ(lower("AZaz@[`{Ä"), "azaz@[`{Ä");
+  EXPECT_EQ(split_lines("a\r\r\n"), (std::vector<std::string>{"a\r"}));
+  EXPECT_EQ(split_lines("\n\n"), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(join(std::vector<std::string>{"", ""}, "-"), "-");
+  EXPECT_EQ(shell_quote("_@%+=:,./-"), "_@%+=:,./-");
+  EXPECT_EQ(shell_quote("'"), "''\\'''");
 }
 
 }  // namespace

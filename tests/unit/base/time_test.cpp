@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/time.hpp"
 
+#include "base/time.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::time_test {
@@ -78,6 +78,54 @@ TEST(BootTime, IsOrderedAndSubtracts) {
   EXPECT_LT(t, t + Duration{1});
   EXPECT_EQ((t + Duration{5}) - t, Duration{5});
   EXPECT_EQ(t - Duration{1000}, BootTime{0});
+}
+
+TEST(Times, EndAtTenYears) {
+  EXPECT_EQ(parse_duration("3660d").value(), std::chrono::hours{3660 * 24});
+  EXPECT_THAT(parse_duration("3661d"), FailsWith(Code::usage));
+  EXPECT_THAT(parse_duration("3660d1s"), FailsWith(Code::usage));
+  EXPECT_EQ(parse_duration("316224000").value(), std::chrono::hours{3660 * 24});
+  EXPECT_THAT(parse_duration("316224001"), FailsWith(Code::usage));
+  EXPECT_EQ(parse_duration("316224000000ms").value(), std::chrono::hours{3660 * 24});
+  EXPECT_THAT(parse_duration("316224000001ms"), FailsWith(Code::usage));
+  EXPECT_EQ(parse_duration("3659d23h59m60s").value(), std::chrono::hours{3660 * 24});
+  EXPECT_THAT(parse_duration("1s2"), FailsWith(Code::usage));
+  EXPECT_THAT(parse_duration("5`"), FailsWith(Code::usage));
+  EXPECT_THAT(parse_duration("5{"), FailsWith(Code::usage));
+}
+
+TEST(Times, AreShortAtTheEdgesOfEachUnit) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  for (const auto& [duration, text] : {std::pair<Duration, const char*>{Duration{999'999}, "0ms"},
+                                       {milliseconds{999}, "999ms"},
+                                       {milliseconds{1000}, "1s"},
+                                       {milliseconds{1050}, "1.0s"},
+                                       {milliseconds{9900}, "9.9s"},
+                                       {milliseconds{10'500}, "10s"},
+                                       {seconds{59}, "59s"},
+                                       {seconds{60}, "1m"},
+                                       {seconds{61}, "1m1s"},
+                                       {seconds{3599}, "59m59s"},
+                                       {seconds{3600}, "1h"},
+                                       {seconds{3659}, "1h"},
+                                       {seconds{86'399}, "23h59m"},
+                                       {seconds{86'400}, "1d"},
+                                       {seconds{89'999}, "1d"},
+                                       {seconds{90'000}, "1d1h"},
+                                       {-seconds{5}, "-5s"},
+                                       {Duration{}, "0ms"}})
+    EXPECT_EQ(format_duration(duration), text);
+}
+
+TEST(Times, OfDayAreWithinTheirLimits) {
+  for (const char* good :
+       {"2026-01-01T23:59:60Z", "2026-12-31T00:00:00Z", "2026-11-21T12:16:25.000Z", "0001-01-01T00:00:00Z"})
+    EXPECT_THAT(parse_rfc3339(good), IsOk()) << good;
+  for (const char* bad :
+       {"2026-01-01T23:59:61Z", "2026-01-32T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-01T:0:00:00Z",
+        "2026-01-01T0/:00:00Z", "2026-01-01T00:00:00z", "2026-01-01T00:00:00.000"})
+    EXPECT_THAT(parse_rfc3339(bad), FailsWith(Code::usage)) << bad;
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/copies/housekeeping.hpp"
-
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <filesystem>
+
+#include "control/copies/housekeeping.hpp"
+#include "hand_clock.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
+#include "remotes_fixture.hpp"
+#include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::control::housekeeping_test {
@@ -29,6 +34,31 @@ class SweepLeftovers : public ::testing::Test {
 
   const gridctl::testing::TempDir directory_;
   const Paths paths_{directory_.path() / "state"};
+};
+
+using namespace std::chrono_literals;
+using namespace store::testing;
+using gridctl::testing::IsOk;
+namespace fs = std::filesystem;
+
+class Leftovers : public ::testing::Test {
+ protected:
+  // A file so old, to the millisecond, at `now`.
+  os::Path put(const os::Path& path, Duration age) {
+    fs::create_directories(path.parent_path());
+    EXPECT_THAT(os::write_file_atomically(path, "x"), IsOk());
+    touch(path, age);
+    return path;
+  }
+  void touch(const os::Path& path, Duration age) const {
+    const std::int64_t ns = now.ms * 1'000'000 - age.count();
+    const timespec at{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    const timespec both[2] = {at, at};
+    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), both, 0), 0);
+  }
+  Folder here;
+  Paths paths{here / "state"};
+  const WallTime now{1'790'000'000'000};
 };
 
 TEST_F(SweepLeftovers, RemovesOldSecretsOfJobsThatNeedNoneAnyMore) {
@@ -80,6 +110,26 @@ TEST_F(SweepLeftovers, RemovesOldFilesThatNeverGotTheirName) {
 TEST_F(SweepLeftovers, DoesNothingWhereThereIsNothing) {
   ASSERT_TRUE(os::make_directories(paths_.root));
   EXPECT_EQ(sweep(), 0u);
+}
+
+TEST_F(Leftovers, AreTemporaryFilesOfADay) {
+  const os::Path old = put(paths.root / ".a.tmp-ab34567890", 24h), young = put(paths.root / ".b.tmp-ab34567890", 24h - 1ms);
+  const os::Path folder = paths.root / ".c.tmp-ab34567890";
+  fs::create_directories(folder);
+  touch(folder, 48h);
+  const os::Path hidden = put(paths.root / ".profile", 48h);
+  EXPECT_EQ(*sweep_leftovers(paths, now), 1u);
+  EXPECT_FALSE(fs::exists(old));
+  for (const os::Path& stays : {young, folder, hidden}) EXPECT_TRUE(fs::exists(stays)) << stays;
+}
+
+TEST_F(Leftovers, AreSecretsOfAnHourOfNobody) {
+  for (const char* name : {"old", "young"}) put(paths.secrets_of({name}) / "TOKEN", 48h);
+  touch(paths.secrets_of({"old"}), 1h);
+  touch(paths.secrets_of({"young"}), 1h - 1ms);
+  EXPECT_EQ(*sweep_leftovers(paths, now), 1u);
+  EXPECT_FALSE(fs::exists(paths.secrets_of({"old"})));
+  EXPECT_TRUE(fs::exists(paths.secrets_of({"young"})));
 }
 
 }  // namespace

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Red team: a program prints its secrets by mistake, in one piece, in parts, encoded.
-#include "control/follow/masks.hpp"
-
 #include <gmock/gmock.h>
 
 #include "control/follow/job_book.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/follow/log_file.hpp"
+#include "control/follow/masks.hpp"
+#include "hand_clock.hpp"
 #include "os/loop_executor.hpp"
 #include "registry/registry.hpp"
 #include "ssh/encoding.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control::masks_test {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 using gridctl::testing::IsOk;
 using ::testing::Not;
-
 constexpr const char* k_token = "hf_a+b/cDEF0123456789xyz";
 constexpr const char* k_key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----\n";
 
@@ -40,6 +40,8 @@ class PrintedSecret : public ::testing::Test {
   const JobId job_{"abcdefghijk23"};
   std::uint64_t offset_ = 0;
 };
+
+using namespace std::chrono_literals;
 
 TEST_F(PrintedSecret, CannotBeReadInTheLog) {
   print("token=" + std::string(k_token) + " of https://hub\n");
@@ -176,6 +178,7 @@ class NoNetwork : public AgentNetwork {
   Result<transfer::BulkLink> open(const registry::Provider&, BootTime) override { return nobody(); }
   static Error nobody() { return make_error(Code::host_unreachable, "nobody is there"); }
 };
+
 class NoFreight : public Freight {
  public:
   Result<transfer::BulkLink> reach(const HostReach&, Duration) override { return NoNetwork::nobody(); }
@@ -258,6 +261,19 @@ TEST(Masks, HoldBackWhatMayBeTheBeginningOfASecret) {
   EXPECT_EQ(masks.held("[rank 0] secret-v\n[rank 1] x\n"), std::string("secret-v\n[rank 1] x\n").size());
   EXPECT_EQ(masks.held("it ends with s\n"), 0u) << "no line waits for a chance";
   EXPECT_EQ(Masks().held("sec"), 0u);
+}
+
+TEST(MaskedText, OfNothingButTheSecretIsAllStars) {
+  const Masks masks(std::map<std::string, std::string>{{"TOKEN", "secret"}});
+  std::string text = "secret";
+  masks.mask(text);
+  EXPECT_EQ(text, "******");
+  text = "secre";
+  masks.mask(text);
+  EXPECT_EQ(text, "secre");
+  EXPECT_EQ(masks.held("my secre"), 5u);
+  EXPECT_EQ(masks.held("my secret"), 0u) << "it is whole";
+  EXPECT_EQ(masks.held("nothing"), 0u);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job/drill.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "driver.hpp"
+#include "job/drill.hpp"
 
 namespace gridctl::job::drill_test {
 namespace {
@@ -16,6 +15,26 @@ std::map<std::string, Range> read(std::string_view text) {
   reader.read(text);
   return reader.ranges();
 }
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+std::map<std::string, ProgressReader::Range> read_line(const std::string& text) {
+  ProgressReader reader;
+  reader.read(text + "\n");
+  return reader.ranges();
+}
+
+DrillFacts facts_of(ProgressReader::Range before, ProgressReader::Range after) {
+  DrillFacts facts;
+  facts.from = "ada";
+  facts.to = "bob";
+  facts.before["step"] = before;
+  facts.after["step"] = after;
+  return facts;
+}
+
+std::string word_of(const std::optional<DrillVerdict>& verdict) { return verdict ? verdict->word : "none"; }
 
 TEST(ProgressReader, FindsTheCountsThatProgramsPrint) {
   const std::pair<const char*, std::map<std::string, Range>> cases[] = {
@@ -61,6 +80,7 @@ DrillFacts facts() {
   facts.first.root.bytes[0] = facts.restored.root.bytes[0] = std::byte{1};
   return facts;
 }
+
 DrillFacts steps(Range before, Range after) {
   DrillFacts made = facts();
   made.before["step"] = before;
@@ -143,6 +163,52 @@ TEST(JobDrill, ChangesNothingForAnOtherEpochOrWhileItDoesNotRun) {
   before = job.state;
   job.happen(Drilled{{7}});
   EXPECT_EQ(job.state, before);
+}
+
+TEST(ProgressReader, TakesANumberUpToFourCharactersAway) {
+  EXPECT_EQ(read_line("step:    5").count("step"), 0u);
+  EXPECT_EQ(read_line("step:   5").at("step").highest, 5u);
+  EXPECT_EQ(read_line("step 123456789012345").at("step").highest, 123456789012345u);
+  EXPECT_EQ(read_line("step 1234567890123456").count("step"), 0u) << "sixteen digits are no count";
+  EXPECT_EQ(read_line("STEP 7").at("step").highest, 7u);
+  EXPECT_EQ(read_line("footstep 7").count("step"), 0u);
+  EXPECT_EQ(read_line("footstep 7 step 8").at("step").highest, 8u) << "the next place where the word stands";
+  EXPECT_EQ(read_line("step12").count("step"), 0u);
+  EXPECT_EQ(read_line("step 3\rstep 9\nstep 5").at("step"), (ProgressReader::Range{3, 9}));
+}
+
+TEST(DrillVerdict, IsJudgedAtEachEdgeOfItsCounts) {
+  EXPECT_EQ(word_of(judge_drill(facts_of({1, 10}, {1, 3}), false)), "no");
+  EXPECT_EQ(word_of(judge_drill(facts_of({1, 10}, {2, 3}), false)), "yes");
+  EXPECT_EQ(word_of(judge_drill(facts_of({1, 10}, {2, 2}), false)), "none") << "one number is no progress";
+  EXPECT_EQ(word_of(judge_drill(facts_of({1, 10}, {2, 2}), true)), "unknown");
+  EXPECT_EQ(word_of(judge_drill(facts_of({5, 5}, {5, 6}), false)), "none") << "one number tells not where it began";
+  DrillFacts done = facts_of({1, 10}, {11, 11});
+  done.succeeded = true;
+  EXPECT_EQ(word_of(judge_drill(done, false)), "yes");
+  EXPECT_EQ(judge_drill(done, false)->steps_lost, 0u);
+  EXPECT_EQ(judge_drill(facts_of({1, 10}, {10, 12}), false)->steps_lost, 1u);
+  EXPECT_EQ(judge_drill(facts_of({1, 10}, {8, 12}), false)->steps_lost, 3u);
+  EXPECT_EQ(judge_drill(facts_of({1, 10}, {15, 16}), false)->steps_lost, 0u);
+}
+
+TEST(DrillVerdict, OfCheckpointsWantsMoreFilesThanWereRestored) {
+  DrillFacts facts;
+  facts.from = "ada", facts.to = "bob";
+  facts.first.root.bytes[0] = std::byte{1};
+  facts.restored.files = 3;
+  facts.saved_after = SavedState{{5}, {}, 3};
+  EXPECT_EQ(word_of(judge_drill(facts, false)), "none");
+  EXPECT_THAT(judge_drill(facts, true)->why, HasSubstr("it saved a checkpoint on bob"));
+  facts.saved_after->files = 4;
+  EXPECT_EQ(word_of(judge_drill(facts, false)), "yes");
+  facts.saved_after->root = facts.first.root;
+  EXPECT_EQ(word_of(judge_drill(facts, false)), "no");
+  facts.saved_after.reset();
+  EXPECT_EQ(word_of(judge_drill(facts, false)), "none");
+  EXPECT_THAT(judge_drill(facts, true)->why, HasSubstr("it ran on bob"));
+  facts.succeeded = true;
+  EXPECT_THAT(judge_drill(facts, true)->why, HasSubstr("it finished on bob"));
 }
 
 }  // namespace

@@ -58,4 +58,18 @@ class Driver {
   }
 };
 
+constexpr Duration k_patience = std::chrono::minutes{10};
+
+// Drives a job through a move.
+class Moving : public Driver {
+ public:
+  using Driver::Driver;
+  void request(std::uint64_t after = 0) { happen(MoveRequested{state.epoch, "drained", after, k_patience}); }
+  void due() { happen(MoveDue{state.epoch}); }
+  void save(std::uint64_t number) { happen(CheckpointCommitted{state.epoch, {state.head.value + 1}, "", number}); }
+  void stopped() { end({EndKind::stopped, -1, 0, ""}); }
+  const std::optional<Move>& move() const { return std::get<Running>(state.phase).move; }
+  std::vector<std::string> effects_due() const { return Driver::due(); }
+};
+
 }  // namespace gridctl::job

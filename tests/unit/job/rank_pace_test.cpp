@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job/rank_pace.hpp"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+
+#include "job/rank_pace.hpp"
 
 namespace gridctl::job::rank_pace_test {
 namespace {
@@ -32,6 +33,17 @@ struct Gang {
     now += longest;
   }
 };
+
+using namespace std::chrono_literals;
+
+// Ranks that tell what they compute; how many steps of `steps` the last rank takes `factor` times as long.
+RankPace paced(std::uint32_t world, int steps, int slow, double factor) {
+  RankPace pace(world);
+  for (int step = 0; step < steps; ++step)
+    for (std::uint32_t rank = 0; rank < world; ++rank)
+      pace.told({rank, step, at(step), rank + 1 == world && step >= steps - slow ? factor : 1.0});
+  return pace;
+}
 
 TEST(RankPace, NamesARankAtThirtyPercentOfItsSpeedWithinTenSteps) {
   for (std::uint32_t slow = 0; slow < 8; ++slow) {
@@ -139,6 +151,62 @@ TEST(Progress, GivesNoFalseAlarmInTenThousandStepsOfNoise) {
     if (i > 600) { ASSERT_FALSE(progress.hang(at(now + gap))) << "step " << i << " after " << gap; }
     progress.sign(at(now += gap));
   }
+}
+
+TEST(RankPace, WantsEightOfTenStepsAndMoreThanHalfAsLongAgain) {
+  EXPECT_FALSE(paced(4, 9, 9, 3).straggler()) << "nine steps are too few";
+  ASSERT_TRUE(paced(4, 10, 10, 3).straggler());
+  EXPECT_EQ(paced(4, 10, 10, 3).straggler()->rank, 3u);
+  EXPECT_EQ(paced(4, 10, 10, 3).straggler()->steps, 10u);
+  EXPECT_DOUBLE_EQ(paced(4, 10, 10, 3).straggler()->factor, 3);
+  EXPECT_TRUE(paced(4, 20, 8, 3).straggler());
+  EXPECT_FALSE(paced(4, 20, 7, 3).straggler());
+  EXPECT_FALSE(paced(4, 10, 10, 1.5).straggler());
+  EXPECT_TRUE(paced(4, 10, 10, 1.51).straggler());
+  EXPECT_FALSE(paced(1, 20, 20, 3).straggler()) << "who is alone has no peers";
+  EXPECT_EQ(paced(4, 40, 0, 1).steps(), k_pace_steps + 1) << "older ones are forgotten";
+}
+
+TEST(RankPace, CountsNoRankThatDoesNotExistAndNoStepTwice) {
+  RankPace pace(2);
+  pace.told({2, 0, at(0), 1.0});
+  pace.told({0, 0, at(0), 1.0});
+  pace.told({0, 0, at(9), 9.0});
+  EXPECT_EQ(pace.steps(), 0u);
+  pace.told({1, 0, at(0), 1.0});
+  EXPECT_EQ(pace.steps(), 1u);
+  pace.told({0, 5, at(1), 1.0});
+  for (const std::uint32_t rank : {0u, 1u}) pace.told({rank, 6, at(2), 1.0});
+  pace.told({1, 5, at(3), 1.0});
+  EXPECT_EQ(pace.steps(), 2u) << "an older step will not become whole any more";
+}
+
+TEST(Progress, WantsTwentySignsAndAllowsThirtySecondsAtLeast) {
+  Progress few, fast, slow;
+  for (int i = 0; i < 20; ++i) few.sign(at(i));
+  EXPECT_FALSE(few.allowed()) << "nineteen pauses";
+  few.sign(at(20));
+  EXPECT_EQ(few.allowed(), 30s);
+  EXPECT_FALSE(few.hang(at(50)));
+  ASSERT_TRUE(few.hang(at(50.5)));
+  EXPECT_EQ(few.hang(at(50.5))->silent, 30500ms);
+  EXPECT_EQ(few.hang(at(50.5))->allowed, 30s);
+  EXPECT_EQ(few.hang(at(50.5))->usual, 1s);
+  for (int i = 0; i <= 20; ++i) slow.sign(at(40.0 * i));
+  EXPECT_EQ(slow.allowed(), 120s) << "three times as long as it usually takes";
+  for (int i = 0; i <= 20; ++i) fast.sign(at(15.0 * i));
+  EXPECT_EQ(fast.allowed(), 45s);
+  fast.pause(at(400));
+  EXPECT_FALSE(fast.hang(at(445)));
+  EXPECT_TRUE(fast.hang(at(445.1)));
+  fast.sign(at(300));
+  EXPECT_TRUE(fast.hang(at(445.1))) << "an older sign is no news";
+  Progress paused;
+  for (int i = 0; i <= 20; ++i) paused.sign(at(i));
+  paused.sign(at(120));
+  EXPECT_EQ(paused.allowed(), 150s) << "it has paused for a hundred before";
+  EXPECT_EQ((Progress::Hang{61s, 60s, 2s}.text()), "no progress for 61 s; usually there is progress every 2.0 s");
+  EXPECT_EQ((Progress::Hang{9900ms, 9s, 10s}.text()), "no progress for 9.9 s; usually there is progress every 10 s");
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job/rank_start.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+
+#include "job/rank_start.hpp"
 
 namespace gridctl::job::rank_start_test {
 namespace {
@@ -25,8 +24,22 @@ RankPlace two_hosts(int node) {
   place.port = 21000;
   return place;
 }
+
 const StarterPaths k_paths{"/gridctl/agent", "/gridctl/run/program.sh", "/gridctl/run/hostfile",
                            "/gridctl/run/machinefile"};
+
+using namespace std::chrono_literals;
+
+RankPlace place_of(int node) {
+  RankPlace place;
+  place.node_rank = node;
+  place.gpus_per_node = 2;
+  place.hosts = {{"10.0.0.7", 2}, {"10.0.0.8", 3}};
+  place.port = 21000;
+  return place;
+}
+
+const StarterPaths k_places{"/a gent", "/run/program.sh", "/run/host file", "/run/machines"};
 
 TEST(RankStart, EveryEpochOfAJobHasARangeOfItsOwnBelowTheEphemeralPorts) {
   std::set<int> seen;
@@ -114,6 +127,53 @@ TEST(RankStart, HostFilesAreWrittenAsEachMpiReadsThem) {
   EXPECT_EQ(hostfile(two_hosts(0).hosts), "10.0.0.7 slots=2\n10.0.0.8 slots=2\n");
   EXPECT_EQ(machinefile(two_hosts(0).hosts), "10.0.0.7:2\n10.0.0.8:2\n");
 }
+
+TEST(RankStart, OfMpiSaysEveryVariableThatMakesItUseTheAgent) {
+  const std::string text = starter_script(Launcher::mpi, place_of(0), k_places, false);
+  for (const char* part :
+       {"ln -sf '/a gent' \"$folder/gang-run\"\n", "export PATH=\"$folder:$PATH\"\n",
+        "export OMPI_MCA_plm_rsh_agent=gang-run OMPI_MCA_plm_rsh_no_tree_spawn=1\n",
+        "export OMPI_MCA_orte_default_hostfile='/run/host file' OMPI_MCA_orte_leave_session_attached=1\n",
+        "export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2\n",
+        "export OMPI_MCA_oob_tcp_keepalive_probes=3\n", "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n",
+        "export PRTE_MCA_plm_ssh_agent=gang-run PRTE_MCA_prte_default_hostfile='/run/host file'\n",
+        "export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=\"$folder/gang-run\" HYDRA_HOST_FILE=/run/machines\n",
+        "export I_MPI_HYDRA_BOOTSTRAP=rsh I_MPI_HYDRA_BOOTSTRAP_EXEC=\"$folder/gang-run\" I_MPI_HYDRA_HOST_FILE=/run/machines\n",
+        "'/a gent' gang-end 127; exit 127; }\n", "mpirun -np 5 \"${BASH:-/bin/sh}\" /run/program.sh\n",
+        "code=$?\n'/a gent' gang-end \"$code\"\nexit \"$code\"\n"})
+    EXPECT_THAT(text, HasSubstr(part));
+  const std::string itself = starter_script(Launcher::mpi, place_of(0), k_places, true);
+  EXPECT_THAT(itself, Not(HasSubstr("command -v mpirun")));
+  EXPECT_THAT(itself, HasSubstr("\n\"${BASH:-/bin/sh}\" /run/program.sh\ncode=$?"));
+}
+
+TEST(RankStart, OfRaySaysItsPortsAndWaitsForTheHead) {
+  const std::string head = starter_script(Launcher::ray, place_of(0), k_places, false);
+  const std::string common = " --node-manager-port 21002 --object-manager-port 21003 --runtime-env-agent-port 21004 --num-gpus 2 --disable-usage-stats --block &\n";
+  EXPECT_THAT(head, HasSubstr("ray start --head --port 21000 --include-dashboard false --node-ip-address 10.0.0.7" + common));
+  EXPECT_THAT(head, HasSubstr("ray health-check --address 10.0.0.7:21000 >/dev/null 2>&1 && break"));
+  EXPECT_THAT(head, HasSubstr("\"${BASH:-/bin/sh}\" /run/program.sh\ncode=$?\n"));
+  const std::string other = starter_script(Launcher::ray, place_of(1), k_places, false);
+  EXPECT_THAT(other, HasSubstr("until ray health-check --address 10.0.0.7:21000 >/dev/null 2>&1; do sleep 1; done\n"));
+  EXPECT_THAT(other, HasSubstr("ray start --address 10.0.0.7:21000 --node-ip-address 10.0.0.8" + common));
+  EXPECT_THAT(other, ::testing::EndsWith("exec '/a gent' gang-serve\n"));
+}
+
+TEST(RankStart, KnowsWhoStartsTheRanksOfEachLauncherAndHowMany) {
+  EXPECT_EQ(starter_of(Launcher::mpi), RankStarter::mpirun);
+  EXPECT_EQ(starter_of(Launcher::ray), RankStarter::ray);
+  EXPECT_EQ(starter_of(Launcher::torchrun), RankStarter::each_host);
+  for (const Launcher one : {Launcher::torchrun, Launcher::deepspeed, Launcher::accelerate, Launcher::slurm_env, Launcher::mpi}) {
+    EXPECT_EQ(usual_ranks(one, 2), 2);
+    EXPECT_EQ(usual_ranks(one, 1'000'000), k_ranks_per_host_max);
+    EXPECT_FALSE(binds_gpus(one));
+  }
+  for (const Launcher one : {Launcher::plain, Launcher::ray, Launcher::jax, Launcher::tensorflow}) EXPECT_EQ(usual_ranks(one, 2), 1);
+  EXPECT_TRUE(binds_gpus(Launcher::jax));
+  EXPECT_TRUE(binds_gpus(Launcher::tensorflow));
+}
+
+TEST(RankStart, ANegativeSkipIsNone) { EXPECT_EQ(gang_port({"abc"}, Epoch{3}, -4), gang_port({"abc"}, Epoch{3})); }
 
 }  // namespace
 }  // namespace gridctl::job::rank_start_test

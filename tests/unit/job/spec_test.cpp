@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "job/outputs.hpp"
 #include "job/spec.hpp"
 #include "job/variant.hpp"
 
-#include <gmock/gmock.h>
-
 namespace gridctl::job::spec_test {
 namespace {
+
 using namespace std::chrono_literals;
 
 Spec a_full_spec() {
@@ -37,6 +39,8 @@ Spec a_full_spec() {
   spec.deadline = Deadline{WallTime{1'800'000'000'000}, {}, true};
   return spec;
 }
+
+using ::testing::HasSubstr;
 
 TEST(Variant, WantsOfItsVendorWhatTheJobLeavesOpen) {
   Spec spec;
@@ -125,5 +129,89 @@ TEST(Spec, NeverFailsToSerialiseInvalidUtf8) {
   spec.run = "echo \xff";
   EXPECT_TRUE(parse_spec(to_json(spec)));
 }
+
+TEST(Words, AreReadBackAsTheyAreSaid) {
+  for (const OutputWhen when : {OutputWhen::always, OutputWhen::success, OutputWhen::failure}) {
+    Spec spec;
+    spec.outputs = {{"x", when, 5s}};
+    EXPECT_EQ(parse_spec(to_json(spec))->outputs, spec.outputs) << output_when_name(when);
+  }
+  for (const Optimize optimize : {Optimize::cost, Optimize::time, Optimize::reliability}) {
+    EXPECT_EQ(parse_optimize(optimize_name(optimize)), optimize);
+    Spec spec;
+    spec.optimize = optimize;
+    EXPECT_EQ(parse_spec(to_json(spec))->optimize, optimize);
+  }
+  EXPECT_FALSE(parse_optimize("luck"));
+  for (const JobClass one : {JobClass::automatic, JobClass::tight, JobClass::medium, JobClass::loose, JobClass::service, JobClass::federated})
+    EXPECT_EQ(*parse_class(class_name(one)), one);
+  for (const Backend one : {Backend::automatic, Backend::nccl, Backend::rccl, Backend::oneccl, Backend::gloo, Backend::mpi, Backend::none})
+    EXPECT_EQ(*parse_backend(backend_name(one)), one);
+  EXPECT_FALSE(parse_class("bound"));
+  EXPECT_EQ(parse_backend("smoke").error().message, "'smoke' is not a collective library");
+}
+
+TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
+  Spec spec;
+  spec.name = "n";
+  spec.run = "r";
+  spec.num_nodes = 4;
+  spec.gang.nodes_min = 2, spec.gang.spares = 1, spec.gang.ranks_per_node = 8;
+  spec.root_writable = true;
+  spec.variants = {{"rocm", "image", true, "setup", "run", "resume"}};
+  spec.recovery.hangs = Hangs::tell;
+  spec.recovery.stragglers = Stragglers::replace;
+  spec.recovery.restore_from = RestoreFrom::trusted;
+  spec.constraints.clear_traffic = true;
+  spec.constraints.query = "cpus>=4";
+  spec.constraints.is_private = spec.constraints.any_interconnect = true;
+  spec.checkpoint.copies = 3, spec.checkpoint.signal = 10, spec.checkpoint.local_shards = true;
+  spec.checkpoint.whole_when = "*.done";
+  spec.resources.any_order = true;
+  spec.priority = -3;
+  spec.owner = "ada";
+  spec.twins = 2;
+  spec.twin_of = {"leader"};
+  spec.deadline = Deadline{{}, 90min, false};
+  const auto back = parse_spec(to_json(spec));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, spec);
+  for (const RestoreFrom from : {RestoreFrom::own_class, RestoreFrom::any}) {
+    spec.recovery.restore_from = from;
+    EXPECT_EQ(parse_spec(to_json(spec))->recovery.restore_from, from);
+  }
+  EXPECT_THAT(to_json(spec), HasSubstr("\"format\":2")) << "who knows no variants must not read it";
+  spec.variants.clear();
+  EXPECT_THAT(to_json(spec), HasSubstr("\"format\":1"));
+  EXPECT_EQ(parse_spec(R"({"format":1,"name":"a","run":"b","resources":{"gpus":[{"count_min":3}]}})")->resources.gpus.at(0).count_max, 3)
+      << "as many as at least";
+}
+
+TEST(Spec, TakesCheckpointsOnHostsOfOthersWhateverItSays) {
+  using Interval = CheckpointPolicy::Interval;
+  Spec spec;
+  spec.checkpoint.interval = Interval::off;
+  EXPECT_EQ(interval_on(spec, false), Interval::off);
+  EXPECT_EQ(interval_on(spec, true), Interval::automatic);
+  spec.checkpoint.interval = Interval::fixed;
+  EXPECT_EQ(interval_on(spec, true), Interval::fixed);
+  spec.checkpoint.interval = Interval::off;
+  spec.tasks.emplace();
+  EXPECT_EQ(interval_on(spec, true), Interval::off) << "a bag has no state to lose";
+  spec.tasks.reset();
+  spec.service.emplace();
+  EXPECT_EQ(interval_on(spec, true), Interval::off) << "nor has a service";
+}
+
+TEST(Spec, SaysHowManyHostsAndWhenItIsDue) {
+  Spec spec;
+  spec.num_nodes = 4;
+  EXPECT_EQ(nodes_text(spec), "4");
+  spec.gang.nodes_min = 2;
+  EXPECT_EQ(nodes_text(spec), "2..4");
+  EXPECT_EQ(moment_of({WallTime{500}, 1s, true}, WallTime{7}).ms, 500);
+  EXPECT_EQ(moment_of({{}, 2s, false}, WallTime{7}).ms, 2007);
+}
+
 }  // namespace
 }  // namespace gridctl::job::spec_test

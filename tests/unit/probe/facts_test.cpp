@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/facts.hpp"
+#include <gmock/gmock.h>
 
 #include <cstdlib>
 
 #include "fixture.hpp"
+#include "probe/facts.hpp"
 
 namespace gridctl::probe::facts_test {
 namespace {
@@ -132,6 +133,19 @@ TEST_F(HostFactsTest, SayWhyTheHomeCannotBeWritten) {
       read_facts(HostFiles(root()), toolbox(), root() / "in-the-way" / ".gridctl", os::system_clock());
   EXPECT_FALSE(facts.home_writable);
   EXPECT_FALSE(facts.home_problem.empty());
+}
+
+TEST(FactEdges, RangesOfIdsAreLargeEnough) {
+  EXPECT_TRUE(has_id_range("ada:1:65536\n", "ada", 5));
+  EXPECT_FALSE(has_id_range("ada:1:65535\n", "ada", 5));
+  EXPECT_TRUE(has_id_range("ada:1:1\nada:1:65536\n", "ada", 5)) << "any of them";
+  EXPECT_FALSE(has_id_range("ada:1:65536:x\n", "ada", 5));
+  EXPECT_FALSE(has_id_range("ada:1:x\n", "ada", 5));
+  EXPECT_EQ(user_name("a:x\nb:x:7\n", 7), "b");
+  EXPECT_EQ(mount_options("21 1 8:1 / / rw - x\n22 1 8:1 / /a ro - x\n23 1 8:1 / /a noexec - x\n", "/a/b"), "noexec")
+      << "the later one hides the earlier";
+  EXPECT_EQ(mount_options("21 1 8:1 / /\n", "/a"), "");
+  EXPECT_EQ(mount_options("21 1 8:1 / /a rw - x\n", "/a"), "rw");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "probe/host_files.hpp"
 #include "probe/inventory.hpp"
 
 namespace gridctl::probe {
@@ -39,6 +40,23 @@ class ProbeTest : public ::testing::Test {
     const auto at = root() / path.substr(1);
     std::filesystem::create_directories(at.parent_path());
     std::ofstream(at) << content;
+  }
+  [[nodiscard]] HostFiles files() const { return HostFiles(root()); }
+  void link(const std::string& path, const std::string& target) const {
+    const auto at = root() / path.substr(1);
+    std::filesystem::create_directories(at.parent_path());
+    std::filesystem::create_symlink(target, at);
+  }
+  // A device at the end of a branch of bridges, "pci0000:17/0000:17:01.0/0000:18:00.0".
+  void device(const std::string& branch, const std::string& numa = "0") const {
+    const std::string address = branch.substr(branch.rfind('/') + 1);
+    file("/sys/devices/" + branch + "/numa_node", numa + "\n");
+    link("/sys/bus/pci/devices/" + address, "../../../devices/" + branch);
+  }
+  static Gpu gpu(const std::string& pci) {
+    Gpu gpu;
+    gpu.uuid = gpu.pci = pci;
+    return gpu;
   }
   [[nodiscard]] Toolbox toolbox(Duration deadline = std::chrono::seconds{5}) const {
     Toolbox box;

@@ -85,7 +85,6 @@ TEST(HealthEdges, PressureAndErrorsWithinTheirLimits) {
 
 class HealthEdgesTest : public ProbeTest {
  protected:
-  [[nodiscard]] HostFiles files() const { return HostFiles(root()); }
   HealthOptions health_options() const {
     HealthOptions options;
     options.root = root();

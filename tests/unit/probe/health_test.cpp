@@ -188,7 +188,6 @@ class HealthTest : public ProbeTest {
     file("/sys/class/kfd/kfd/proc/12/vram_51140", "0\n");
     file("/proc/4711/comm", "python3\n");
   }
-  [[nodiscard]] HostFiles files() const { return HostFiles(root()); }
   [[nodiscard]] HealthOptions health_options(Duration deadline = std::chrono::seconds{5}) const {
     HealthOptions options;
     options.root = root();

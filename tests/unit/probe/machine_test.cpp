@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/machine.hpp"
+#include <gmock/gmock.h>
 
 #include "fixture.hpp"
 #include "probe/cgroup.hpp"
+#include "probe/machine.hpp"
 
 namespace gridctl::probe::machine_test {
 namespace {
@@ -107,6 +108,48 @@ TEST_F(MachineFiles, TellTheVersionsOfInstalledToolkits) {
   file("/opt/intel/oneapi/compiler/latest/x", "");
   EXPECT_EQ(k_amd.installed_toolkit(HostFiles(root())), "6.2.4");
   EXPECT_EQ(k_intel.installed_toolkit(HostFiles(root())), "2025.0");
+}
+
+TEST_F(ProbeTest, UsableProcessorsAreTheFewerOnesAndTheQuota) {
+  const auto usable = [&](const std::string& allowed, const std::string& online) {
+    file("/proc/self/status", "Cpus_allowed_list:\t" + allowed + "\n");
+    file("/sys/devices/system/cpu/online", online + "\n");
+    Inventory inventory;
+    read_machine(files(), home(), inventory);
+    return inventory.cpus;
+  };
+  EXPECT_EQ(usable("0-7", "0-3"), 4);
+  EXPECT_EQ(usable("0-1", "0-3"), 2);
+  EXPECT_EQ(usable("", "0-3"), 4);
+  EXPECT_EQ(usable("0-1", ""), 2);
+  file("/proc/self/cgroup", "0::/\n");
+  file("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  file("/cg/cpu.max", "123456 100000\n");
+  EXPECT_EQ(usable("0-7", "0-7"), 1.23);
+  file("/cg/cpu.max", "900000 100000\n");
+  EXPECT_EQ(usable("0-7", "0-7"), 8) << "a quota above is none";
+  file("/cg/memory.max", "5000\n");
+  file("/proc/meminfo", "MemTotal: 4 kB\n");
+  Inventory inventory;
+  read_machine(files(), home(), inventory);
+  EXPECT_EQ(inventory.memory_bytes, 4096u);
+  file("/proc/meminfo", "");
+  read_machine(files(), home(), inventory = {});
+  EXPECT_EQ(inventory.memory_bytes, 5000u) << "better than nothing";
+}
+
+TEST_F(ProbeTest, NamesAreReadAsTheyStand) {
+  EXPECT_EQ(count_cpu_list("65535"), 1u);
+  EXPECT_EQ(count_cpu_list("65536"), 0u);
+  EXPECT_EQ(count_cpu_list("0-65535"), 65536u);
+  EXPECT_EQ(count_cpu_list("0-65535,1"), 0u);
+  EXPECT_EQ(count_cpu_list("5-5"), 1u);
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME='A b'\n"), "A b");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"A b'\n"), "\"A b'");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"\n"), "\"");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAMES=x\n"), "");
+  EXPECT_EQ(parse_cpu_model("Model\t\t: Raspberry Pi\nHardware : BCM\n"), "Raspberry Pi");
+  EXPECT_EQ(parse_cpu_model("model name2 : x\nuarch : sifive,u74\n"), "sifive,u74");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whole/cohort.hpp"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <list>
+
+#include "unit/whole/directory.hpp"
+#include "whole/cohort.hpp"
 
 namespace gridctl::whole::cohort_test {
 namespace {
@@ -19,6 +21,22 @@ class Cohorts : public ::testing::Test {
     files.push_back({path, 1, 0, 0, 1});
     return cohort.changed({{&files.back(), change, {}}}, {seconds * 1'000'000'000});
   }
+};
+
+using ::testing::ElementsAre;
+constexpr BootTime at(std::int64_t seconds) { return {seconds * 1'000'000'000}; }
+
+class Learning : public ::testing::Test {
+ protected:
+  bool change(const std::vector<std::string>& paths, std::int64_t seconds, Change change = Change::replaced,
+              Duration gap = {}) {
+    std::vector<FileFact> files;
+    for (const std::string& path : paths) files.push_back({path, 1, 0, 0, 1});
+    std::vector<News> news;
+    for (const FileFact& file : files) news.push_back({&file, change, gap});
+    return cohort.changed(news, at(seconds));
+  }
+  Cohort cohort;
 };
 
 TEST_F(Cohorts, KnowsNothingOfTheFirstSave) {
@@ -94,6 +112,66 @@ TEST_F(Cohorts, ExpectsWhatWasRestored) {
   change("b");
   EXPECT_TRUE(cohort.learned());
   EXPECT_TRUE(cohort.complete());
+}
+
+TEST_F(Learning, MeasuresGapsWithinASaveAndPausesOfOneFile) {
+  EXPECT_TRUE(cohort.idle());
+  EXPECT_FALSE(cohort.changed({}, at(5)));
+  EXPECT_EQ(cohort.changed_at(), BootTime{}) << "nothing has changed";
+  change({"a"}, 10, Change::fresh);
+  EXPECT_EQ(cohort.longest_gap(), Duration{});
+  change({"b"}, 14, Change::fresh);
+  change({"c"}, 16, Change::continued, std::chrono::seconds{7});
+  EXPECT_EQ(cohort.longest_gap(), std::chrono::seconds{4});
+  EXPECT_EQ(cohort.longest_pause(), std::chrono::seconds{7});
+  EXPECT_EQ(cohort.changed_at(), at(16));
+  EXPECT_TRUE(change({"a"}, 100)) << "a pause between saves is none within one";
+  EXPECT_EQ(cohort.longest_gap(), std::chrono::seconds{4});
+  EXPECT_EQ(cohort.saves(), 1u);
+  EXPECT_THAT(cohort.paths(), ElementsAre("a"));
+  EXPECT_EQ(cohort.awaited(), "b");
+}
+
+TEST_F(Learning, AFileThatGoesOnAfterAnotherBeginsASave) {
+  change({"a"}, 1, Change::fresh);
+  EXPECT_FALSE(change({"a"}, 2, Change::continued));
+  change({"b"}, 3, Change::fresh);
+  EXPECT_FALSE(change({"b"}, 4, Change::continued)) << "it is the last";
+  EXPECT_TRUE(change({"a"}, 5, Change::continued));
+}
+
+TEST_F(Learning, ForgetsWhatTurnsOutToBeKnown) {
+  for (int save = 0; save < 3; ++save) change({"a", "b"}, save);
+  EXPECT_TRUE(cohort.complete());
+  change({"a"}, 9);
+  EXPECT_EQ(cohort.awaited(), "b");
+  cohort.forget("b");
+  EXPECT_TRUE(cohort.complete());
+  EXPECT_TRUE(cohort.learned());
+  EXPECT_EQ(cohort.awaited(), "");
+  cohort.forget("a");
+  EXPECT_TRUE(cohort.idle());
+  EXPECT_FALSE(cohort.learned()) << "of nothing";
+  EXPECT_FALSE(cohort.complete());
+}
+
+TEST_F(Learning, OfAnotherNumberIsNotForgotten) {
+  change({"m_1"}, 1, Change::fresh);
+  cohort.forget("m_2");
+  EXPECT_FALSE(cohort.idle());
+  cohort.forget("m_1");
+  EXPECT_TRUE(cohort.idle());
+}
+
+TEST_F(Learning, ExpectsTheRestoredOnlyOfTheFirstSave) {
+  cohort.expect({"a", "b"});
+  EXPECT_EQ(cohort.awaited(), "a");
+  change({"b"}, 1);
+  EXPECT_EQ(cohort.awaited(), "a");
+  EXPECT_FALSE(cohort.complete());
+  EXPECT_TRUE(change({"b"}, 2));
+  EXPECT_EQ(cohort.awaited(), "");
+  EXPECT_FALSE(cohort.learned());
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "agent/bench_host.hpp"
+#include "unit/store/fixtures.hpp"
+
+namespace gridctl::agent::bench_host_test {
+namespace {
+
+using namespace std::chrono_literals;
+using gridctl::testing::TempDir;
+BootTime at(std::int64_t s) { return {s * 1'000'000'000}; }
+
+TEST(HostMeasures, AreAllThereAndLeaveNothing) {
+  const TempDir dir;
+  const auto found = bench_host(dir.path(), 2ms, os::system_clock());
+  for (const char* name : {"cpu_gflops", "cpu_all_gflops", "memory_copy_gbs", "disk_write_mbs", "disk_sync_ms"}) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    EXPECT_GT(found.at(name), 0) << name;
+    EXPECT_TRUE(std::isfinite(found.at(name))) << name;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  const auto nowhere = bench_host(dir / "none", 1ms, os::system_clock());
+  EXPECT_EQ(nowhere.size(), 3u) << "what cannot be measured is left out";
+}
+
+}  // namespace
+}  // namespace gridctl::agent::bench_host_test
