@@ -3,6 +3,7 @@
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
+#include "os/files.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -25,6 +26,11 @@ Result<void> tell(Context& context, registry::Registry& registry, const JobId& i
   return {};
 }
 
+// A daemon that never saw the job removes nothing of it.
+Result<void> forget_secrets(const Context& context, const JobId& id) {
+  return os::remove_tree(context.paths().secrets_of(id));
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("now") && parsed.has("grace"))
     return make_error(Code::usage, "--now and --grace cannot be combined", "gridctl job cancel --help");
@@ -33,11 +39,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job before, registry.job(id));
   if (job::is_final(before.state)) {
+    TRY(forget_secrets(context, id));
     TRY(tell(context, registry, id, "has already ended: " + std::string(job::state_name(before.state))));
     return 0;
   }
   const Duration wanted = parsed.has("now") ? Duration{0} : grace.value_or(k_grace);
   TRY_ASSIGN(const job::Step step, registry.apply(id, {context.now(), job::CancelRequested{wanted}}));
+  if (job::is_final(step.state.visible())) TRY(forget_secrets(context, id));
   if (step.state.needs_controller()) TRY(control::ensure_daemon(context.state, true));
   if (parsed.has("wait")) {
     TRY(follow(context, registry, id,

@@ -105,7 +105,7 @@ struct Pace {
 
 struct Plan {
   std::vector<std::pair<std::uint64_t, Drawing>> old_seeds;
-  Drawing drawing = Drawing::second;
+  Drawing drawing = Drawing::third;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
   bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false, bags = false, services = false;
@@ -116,14 +116,15 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2|3]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
       "events (--quiet: in one line). Status 1 then. --pairs: of each two effects that follow each other the second\n"
       "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n"
       "--bags, --services: only the seeds that have bags of tasks, or services. --drawing 1: seeds mean what they did\n"
-      "before most worlds were short and crowded; a line of FILE says so of those that follow it.\n",
+      "before most worlds were short and crowded, 2: before some were about one thing; a line of FILE says so of those\n"
+      "that follow it.\n",
       stderr);
   return 2;
 }
@@ -151,7 +152,7 @@ std::optional<Plan> parse(int argc, char** argv) {
       plan.registry = argv[++i] == std::string_view("sqlite") ? RegistryKind::sqlite : RegistryKind::memory;
     else if (word == "--seeds") {
       std::ifstream in(argv[++i]);
-      Drawing drawing = Drawing::second;
+      Drawing drawing = Drawing::third;
       for (std::string line; std::getline(in, line);)
         if (line.starts_with("drawing ")) drawing = static_cast<Drawing>(std::stoi(line.substr(8)));
         else if (!line.empty() && line[0] != '#') plan.old_seeds.emplace_back(std::stoull(line), drawing);

@@ -49,6 +49,11 @@ class SimExecutor : public os::Executor {
   bool wait_until(BootTime deadline);
   [[nodiscard]] std::shared_ptr<Fiber> fiber() const { return fibers_.running(); }
   [[nodiscard]] const SimClock clock() const { return {world_, laptop_}; }
+  // Files of this host have to wait: as much is under way as may be.
+  [[nodiscard]] bool is_full(const std::string& host) const {
+    const auto found = bulk_.find(host);
+    return found != bulk_.end() && !found->second.waiting.empty();
+  }
   // The process is gone: its fibers are left, its work is dropped.
   void kill();
 

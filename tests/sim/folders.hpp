@@ -48,6 +48,9 @@ class SimFolders : public control::JobFolders {
     const auto found = logs_.find({job.value, attempt.value, rank});
     return found == logs_.end() ? nullptr : &found->second;
   }
+  void drop_secrets(const JobId& job) {
+    std::erase_if(secrets_, [&](const auto& entry) { return entry.first.first == job.value; });
+  }
   [[nodiscard]] bool has_secrets(const JobId& job) const {
     const auto first = secrets_.lower_bound({job.value, ""});
     return first != secrets_.end() && first->first.first == job.value;

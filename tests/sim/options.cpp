@@ -416,8 +416,11 @@ Options draw(std::uint64_t seed, Drawing drawing) {
   if (drawing != Drawing::first && rich.chance(0.75)) condense(rich, o), enrich(rich, o);
   Random bags(seed * 0xA24BAED4963EE407u + 13);
   draw_bags(bags, o);
+  Random themes(seed * 0xE7037ED1A0B428DBu + 23);
+  const bool has_theme = drawing == Drawing::third && o.faults_until < 8 * k_min && o.bags == 0 && themes.chance(0.4);
+  if (has_theme) set_theme(themes, o);
   Random services(seed * 0x9FB21C651E98DF25u + 17);
-  draw_services(services, o);
+  if (!has_theme) draw_services(services, o);
   return o;
 }
 

@@ -33,6 +33,128 @@ void condense(Random& random, Options& o) {
   o.transfer_time = random.between(50, 3000) * k_ms;
 }
 
+namespace {
+
+void strike(Random& random, Options& o, FaultKind kind, double share, std::int64_t most) {
+  if (!random.chance(share)) return;
+  for (std::int64_t left = random.between(1, most); left > 0; --left) {
+    Fault fault;
+    fault.kind = kind;
+    fault.at = random.between(0, o.faults_until);
+    fault.duration = std::min(draw_duration(random, o), o.faults_until - fault.at);
+    fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
+    fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(o.laptops)));
+    fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(o.jobs)));
+    o.faults.push_back(fault);
+  }
+}
+
+void resize(Options& o, int hosts, int jobs) {
+  o.hosts = hosts;
+  o.jobs = jobs;
+  o.laptops = 1;
+  o.liar = -1;
+  o.deadly = false;
+  o.lie_start = 0;
+  o.ganged = 0;
+  for (Fault& fault : o.faults) fault.host %= hosts, fault.job %= jobs, fault.laptop = 0;
+}
+
+void set_prices(Random& random, Options& o) {
+  o.prices.clear();
+  for (int i = 0; i < o.hosts; ++i) o.prices.push_back(1 + 19 * random.unit());
+}
+
+// What is used is counted by the laptop's clock.
+void leave_clocks(Options& o) {
+  std::erase_if(o.faults, [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump || one.kind == FaultKind::price; });
+}
+
+// Twins that wait for each other's hosts, or workers of bags, with budgets and times of their own.
+void about_spending(Random& random, Options& o) {
+  resize(o, static_cast<int>(random.between(2, 3)), static_cast<int>(random.between(1, 3)));
+  set_prices(random, o);
+  leave_clocks(o);
+  o.limited = 1;
+  o.replicated = 0.8;
+  o.gpus_for_all = true;
+  if (random.chance(0.3)) {
+    o.bags = 1;
+    o.tasks = 200;
+    o.task_takes = std::max<Nanos>(o.work * o.hosts / 100, k_ms);
+  }
+  strike(random, o, FaultKind::laptop_kill, 0.6, 2);
+  strike(random, o, FaultKind::cut_both, 0.6, 3);
+}
+
+// A host that says no to everything, and not enough others.
+void about_refusals(Random& random, Options& o) {
+  const int hosts = static_cast<int>(random.between(2, 3));
+  resize(o, hosts, hosts + static_cast<int>(random.between(0, 2)));
+  if (o.wait_mode) return;
+  o.liar = 0;
+  o.lie_start = 1;
+  o.gpus_for_all = true;
+  o.gpus_per_host = 1;
+}
+
+void about_standbys(Random& random, Options& o) {
+  resize(o, static_cast<int>(random.between(3, 4)), static_cast<int>(random.between(1, 2)));
+  o.standby = 1;
+  o.replicated = o.limited = 0;
+  o.transfer_time = random.between(4, 15) * k_s;
+  for (Fault& fault : o.faults) fault.at /= 4, fault.duration = fault.duration / 8 * 2;
+  o.faults_until /= 4;
+  o.work = std::max(o.work, o.faults_until + random.between(20, 90) * k_s);
+  o.save_every = random.between(5, 20) * k_s;
+}
+
+// Deadlines that are near, more jobs than room, and priorities.
+void about_deadlines(Random& random, Options& o) {
+  const int hosts = static_cast<int>(random.between(2, 3));
+  resize(o, hosts, hosts + static_cast<int>(random.between(1, 3)));
+  set_prices(random, o);
+  leave_clocks(o);
+  o.due = 1;
+  o.urgent = 0.7;
+  o.gpus_for_all = true;
+  o.gpus_per_host = 1;
+  strike(random, o, FaultKind::drain, 0.5, 2);
+  strike(random, o, FaultKind::host_power, 0.5, 2);
+}
+
+// What the members of a gang have saved last, when their program fails and the daemon dies over it.
+void about_ends(Random& random, Options& o) {
+  resize(o, static_cast<int>(random.between(3, 4)), 2);
+  o.ganged = 0.7;
+  o.elastic = random.chance(0.3) ? random.unit() : 0;
+  o.gpus_for_all = true;
+  o.half_saved = random.chance(0.6) ? 0.8 : 0;
+  o.program_fails = 0.4;
+  o.point_faults = 0.003 + 0.003 * random.unit();
+  o.commit_faults = 40;
+  strike(random, o, FaultKind::laptop_kill, 0.7, 4);
+  strike(random, o, FaultKind::payload_kill, 0.7, 4);
+}
+
+// A disk that fails where something is to be made safe, of jobs that save seldom.
+void about_commits(Random& random, Options& o) {
+  resize(o, std::max(o.hosts, 2), std::max(o.jobs, 2));
+  o.point_faults = 0.002 + 0.004 * random.unit();
+  o.commit_faults = 60;
+  o.save_every = std::max<Nanos>(o.work / 3, 15 * k_s);
+  o.outputs = 0.5;
+  o.secret = 0.5;
+}
+
+}  // namespace
+
+void set_theme(Random& random, Options& o) {
+  constexpr void (*k_themes[])(Random&, Options&) = {about_spending, about_refusals, about_standbys,
+                                                     about_deadlines, about_ends, about_commits};
+  k_themes[random.below(std::size(k_themes))](random, o);
+}
+
 // What many jobs have, and faults where much is under way.
 void enrich(Random& random, Options& o) {
   const auto often = [&](double& what, double share, double most = 1) {
@@ -61,25 +183,12 @@ void enrich(Random& random, Options& o) {
   often(o.standby, 0.3);
   often(o.secret, 0.3);
   often(o.urgent, 0.2);
-  const auto strike = [&](FaultKind kind, double share, std::int64_t most) {
-    if (!random.chance(share)) return;
-    for (std::int64_t left = random.between(1, most); left > 0; --left) {
-      Fault fault;
-      fault.kind = kind;
-      fault.at = random.between(0, o.faults_until);
-      fault.duration = std::min(draw_duration(random, o), o.faults_until - fault.at);
-      fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
-      fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(o.laptops)));
-      fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(o.jobs)));
-      o.faults.push_back(fault);
-    }
-  };
-  strike(FaultKind::host_power, 0.4, 3);
-  strike(FaultKind::cut_both, 0.4, 3);
-  strike(FaultKind::laptop_kill, 0.3, 3);
-  strike(FaultKind::payload_kill, 0.3, 4);
-  strike(FaultKind::drain, 0.2, 2);
-  strike(FaultKind::registry_error, 0.2, 2);
+  strike(random, o, FaultKind::host_power, 0.4, 3);
+  strike(random, o, FaultKind::cut_both, 0.4, 3);
+  strike(random, o, FaultKind::laptop_kill, 0.3, 3);
+  strike(random, o, FaultKind::payload_kill, 0.3, 4);
+  strike(random, o, FaultKind::drain, 0.2, 2);
+  strike(random, o, FaultKind::registry_error, 0.2, 2);
 }
 
 }  // namespace gridctl::sim

@@ -10,6 +10,8 @@ namespace gridctl::sim {
 [[nodiscard]] Nanos draw_duration(Random& random, const Options& options);
 
 void condense(Random& random, Options& options);
+// Makes it a world about one thing that users have, and that seldom comes together by itself.
+void set_theme(Random& random, Options& options);
 void enrich(Random& random, Options& options);
 
 }  // namespace gridctl::sim

@@ -174,6 +174,7 @@ class Truth {
   void check_fresh(Laptop& laptop, const control::TrackedJob& job);
   void check_renewed(Laptop& laptop, const control::TrackedJob& job);
   void check_idle(Laptop& laptop, const control::TrackedJob& job);
+  void check_keeping(Laptop& laptop, const control::TrackedJob& job);
   void check_choice(int laptop, const job::State& before, const job::State& after);
   void check_move(int laptop, const job::State& before, const job::MoveRequested& move);
   // truth_wishes.cpp
@@ -227,14 +228,14 @@ class Truth {
   std::map<int, Nanos> next_look_at_seen_;                                  // laptop
   std::map<std::pair<int, int>, int> answers_for_;                          // laptop, host: looks in a row
   std::map<std::pair<int, int>, Nanos> answers_since_;                      // laptop, host
-  std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_, unsure_at_;  // by job
+  std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_, unsure_at_, waits_since_;  // by job
   struct Stale {  // a step that a running attempt's hosts tell of, and that is not here
     Epoch epoch;
     Nanos step = 0, since = 0;
   };
   std::map<std::string, std::pair<HostName, int>> barren_on_;       // by job: its last host, and how often in a row for nothing
   std::map<std::string, Stale> stale_;                              // by job
-  std::map<std::string, int> differs_;                              // by job: looks in a row
+  std::map<std::string, int> differs_, keeping_;                    // by job: looks in a row
   std::map<std::string, Nanos> next_look_at_belief_, free_since_;   // by job
   std::map<std::pair<std::string, int>, Nanos> unrenewed_since_;    // job, host
   Nanos healed_at_ = -1;

@@ -110,19 +110,33 @@ void Truth::check_last(int laptop, const job::State& before, const job::State& a
   if (asks_for_none(world_.jobs[static_cast<std::size_t>(index(before.id))])) return;
   const job::Attempt& attempt = collecting->attempt;
   std::optional<Nanos> step;
+  bool alike = true, left = false;
   for (const job::Member& member : attempt.members) {
     // One that was given up while it was asked has a line that says so, also when nobody was told of the commit.
     const bool given_up = std::ranges::any_of(after.pending_cleanups, [&](const job::PendingCleanup& end) {
       return end.stale && end.host == member.host && end.epoch == attempt.epoch;
     });
-    if (is_liar(member.host) || member.lost() || given_up) return;
+    // Of a gang that never ran as a whole nobody waits for what some of them left.
+    const bool never_ran = !member.end || member.end->kind == job::EndKind::absent ||
+                           member.end->kind == job::EndKind::not_started || member.end->kind == job::EndKind::start_failed;
+    if (is_liar(member.host) || member.lost() || given_up || never_ran) return;
     const auto newest = world_.hosts[static_cast<std::size_t>(host_index(member.host))]->newest_snapshot(laptop, before.id,
                                                                                                         attempt.epoch);
-    if (!newest || content(*newest)->step != step.value_or(content(*newest)->step)) return;
-    step = content(*newest)->step;
+    alike = alike && newest && content(*newest)->step == step.value_or(content(*newest)->step);
+    left = left || (newest && content(*newest)->as_left);
+    if (newest) step = content(*newest)->step;
   }
-  ++rules_met["K2"];
   const auto members = static_cast<int>(attempt.members.size());
+  // What nobody is sure of is kept as well, of each member what there is.
+  if (left) {
+    ++rules_met["K7"];
+    if (is_kept(laptop, before.id, attempt.epoch, [&](const Content& one) { return one.parts == members && one.as_left; }) ||
+        is_lost_told(before.id, attempt.epoch))
+      return;
+    throw Violation("K7", of_attempt(before.id, attempt.epoch) + " is over, and what its members left is kept nowhere");
+  }
+  if (!alike || !step) return;
+  ++rules_met["K2"];
   if (is_kept(laptop, before.id, attempt.epoch, [&](const Content& one) { return one.parts == members && one.step >= *step; }) ||
       is_lost_told(before.id, attempt.epoch))
     return;
@@ -267,7 +281,11 @@ void Truth::limit_ends(const Payload& payload, const std::string& limit) {
 // By what really ran. Prices that change make it another sum.
 void Truth::check_money() {
   const auto& faults = world_.options.faults;
-  if (clock_is_set() || std::ranges::any_of(faults, [](const Fault& one) { return one.kind == FaultKind::price; })) return;
+  const bool changes = std::ranges::any_of(faults, [](const Fault& one) { return one.kind == FaultKind::price; });
+  if (clock_is_set() || changes || world_.options.sleep_launch > 0) return;
+  std::map<int, Nanos> asleep;  // by host: nothing ends there meanwhile
+  for (const Fault& fault : faults)
+    if (fault.kind == FaultKind::host_sleep) asleep[fault.host] += fault.duration;
   std::map<int, double> usd, beyond;
   std::map<std::pair<int, int>, Nanos> paid_until;  // of a bag on one host, whose workers share its price
   for (const auto& one : payloads_) {  // in the order in which they began
@@ -281,7 +299,7 @@ void Truth::check_money() {
     const Nanos from = shares ? std::max(one->began_at, std::min(paid, until)) : one->began_at;
     paid = std::max(paid, until);
     usd[family(one->job)] += price * static_cast<double>(until - from) / k_hour;
-    beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s) / k_hour;
+    beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s + asleep[one->host]) / k_hour;
   }
   for (const auto& [job, sum] : usd) {
     const job::Spec& spec = world_.jobs[static_cast<std::size_t>(job)].spec;

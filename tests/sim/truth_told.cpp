@@ -15,12 +15,14 @@ namespace {
 constexpr Nanos k_look_at_belief = 10 * k_s;
 constexpr int k_looks_apart = 4;             // in a row, until a difference is none of a commit that is under way
 constexpr Nanos k_undisturbed = k_min, k_heard = 20 * k_s;
-constexpr Nanos k_fetched = 45 * k_s;        // beside what transfers take: members of a gang wait for each other
+constexpr Nanos k_fetched = 75 * k_s;        // beside what transfers take: members of a gang wait for each other
 constexpr Nanos k_renewed = 20 * k_s;
 constexpr Nanos k_idle = 3 * k_min;          // who waits looks again after a minute at the latest, in its turn
 constexpr int k_barren = 4;                  // attempts in a row without a checkpoint; others are preferred before
 constexpr int k_own_kills = 8;               // in a row: before, its program is charged with them
 constexpr std::int64_t k_rest_ms_max = 60'000;
+constexpr Nanos k_held_back = 10 * k_s;      // until what a cut connection held has arrived
+constexpr int k_looks_keeping = 4;           // in a row, until a place that was kept is given back
 
 [[noreturn]] void untrue(const char* rule, const JobId& job, const std::string& what) {
   throw Violation(rule, job.value + " " + what);
@@ -44,6 +46,20 @@ void Truth::check_told(Laptop& laptop, const control::TrackedJob& job) {
   check_fresh(laptop, job);
   check_renewed(laptop, job);
   check_idle(laptop, job);
+  check_keeping(laptop, job);
+}
+
+// Who has found a place keeps no other from others, unless it moves there.
+void Truth::check_keeping(Laptop& laptop, const control::TrackedJob& job) {
+  const job::Attempt* attempt = job.state().attempt();
+  int& looks = keeping_[job.id().value];
+  if (attempt == nullptr || !job.state().moving().empty()) return void(looks = 0);
+  ++rules_met["W11"];
+  std::string kept;
+  for (const HostName& host : laptop.controller()->placement().hosts_of(job))
+    if (attempt->on(host) == nullptr) kept = host.value;
+  looks = kept.empty() ? 0 : looks + 1;
+  if (looks >= k_looks_keeping) untrue("W11", job.id(), "has its place, and keeps " + kept + " from others");
 }
 
 void Truth::check_believed(Laptop& laptop, const control::TrackedJob& job) {
@@ -74,7 +90,7 @@ void Truth::check_fresh(Laptop& laptop, const control::TrackedJob& job) {
   for (const job::Member& member : attempt.members) {
     if (is_liar(member.host)) return;
     const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member.host))];
-    if (host.disk_full) return void(stale_.erase(id));
+    if (host.disk_full || laptop.waits_for_files_of(member.host)) return void(stale_.erase(id));
     const std::vector<Nanos> steps = host.told_steps(laptop.index(), job.id(), attempt.epoch);
     if (&member == &attempt.members.front()) common = steps;
     else std::erase_if(common, [&](Nanos step) { return std::ranges::find(steps, step) == steps.end(); });
@@ -199,7 +215,7 @@ void Truth::check_standbys() const {
       const auto known = shadows_.find(world_.index_of({key.second}));
       if (known == shadows_.end() || host->name() == HostName{"host" + std::to_string(world_.options.liar)}) continue;
       // Its removal is tried once: only what was made in the healed world is surely gone with the job.
-      const bool judged = known->second.done && standby.at > healed_at_ && standby.daemons == laptop.deaths();
+      const bool judged = known->second.done && standby.at > healed_at_ + k_held_back && standby.daemons == laptop.deaths();
       if (judged)
         throw Violation("L9", host->name().value + " keeps a checkpoint ready of " + key.second + ", which is over");
     }

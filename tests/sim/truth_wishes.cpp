@@ -214,6 +214,10 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   // One that waits uses nothing of its own, and is looked at like any other.
   if (job.state().attempt() != nullptr && !has_answered_for_long(laptop, job.state())) return;
   if (job.state().attempt() == nullptr && job.in<job::Waiting>() == nullptr) return;
+  // What an attempt has used that was given up is known when it is given up.
+  Nanos& waits = waits_since_.try_emplace(job.id().value, world_.now).first->second;
+  if (job.state().attempt() != nullptr) waits = world_.now;
+  else if (world_.now - waits < k_heed) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
   if (!spent) return;
@@ -229,7 +233,12 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
 bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
   const Host& there = *world_.hosts[static_cast<std::size_t>(host)];
   const control::FleetHost* known = laptop.controller()->fleet().find(there.name());
-  return known != nullptr && known->is_up() && host != world_.options.liar && !known->provider.drained &&
+  // It may have been given to another job a moment ago.
+  const bool is_given = std::ranges::any_of(laptop.controller()->book().all(), [&](const auto& entry) {
+    const job::Attempt* its = entry.second->state().attempt();
+    return its != nullptr && its->on(there.name()) != nullptr && entry.second->template in<job::Collecting>() == nullptr;
+  });
+  return !is_given && known != nullptr && known->is_up() && host != world_.options.liar && !known->provider.drained &&
          there.is_unused() && gpus_of(spec) <= world_.options.gpus_per_host &&
          known->monitor->silence().judge(spec.recovery.lost_after) == job::Liveness::answering;
 }

@@ -151,6 +151,7 @@ void Laptop::user_cancels(const JobId& id, bool at_once) {
   if (!step) return;
   world_.truth->stepped(index_, before->machine, what, step->state);
   world_.truth->cancelled(world_.truth->index(id));
+  if (job::is_final(step->state.visible())) folders_.drop_secrets(id);  // no daemon may ever see it, as `job cancel` knows
 }
 
 void Laptop::user_resumes(const JobId& id) {

@@ -52,6 +52,7 @@ class Laptop {
   // A command that is still under way is over: by itself, or with the daemon's process.
   [[nodiscard]] bool applies(const JobId& service) const { return applies_.contains(service.value); }
   [[nodiscard]] int deaths() const { return deaths_; }
+  [[nodiscard]] bool waits_for_files_of(const HostName& host) const { return run_.is_full(host.value); }
   [[nodiscard]] SimFolders& folders() { return folders_; }
   [[nodiscard]] const SimFolders& folders() const { return folders_; }
   [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }

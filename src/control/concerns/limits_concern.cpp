@@ -47,16 +47,22 @@ class LimitsConcern : public Concern {
   }
   // The end of an attempt may have used up the rest, and the job is placed again before the next look.
   [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
-    const JobLimits limits = limits_of(asking.spec(), asking.row.submitted_at);
-    if (!limits.any()) return std::nullopt;
-    const auto used = used_by(asking, asking.state().price_per_hour(), controls_.world.clock.boot());
-    if (!used) report(used.error(), "while counting what a job has used");
-    const auto reached =
-        used ? judge_limits(asking.state(), limits, *used, controls_.world.clock.wall()) : std::nullopt;
-    return reached ? std::optional{Held{reached->text, {}}} : std::nullopt;
+    if (auto held = held_at(asking, limits_of(asking.spec(), asking.row.submitted_at))) return held;
+    // A twin spends what its leader may spend.
+    const TrackedJob* leader =
+        asking.spec().twin_of.empty() ? nullptr : std::as_const(controls_.book).find(asking.spec().twin_of);
+    return leader == nullptr ? std::nullopt : held_at(*leader, {leader->spec().budget_total, {}});
   }
 
  private:
+  [[nodiscard]] std::optional<Held> held_at(const TrackedJob& job, const JobLimits& limits) const {
+    if (!limits.any()) return std::nullopt;
+    const auto used = used_by(job, price_with_twins(controls_.book, job), controls_.world.clock.boot());
+    if (!used) report(used.error(), "while counting what a job has used");
+    const auto reached = used ? judge_limits(job.state(), limits, *used, controls_.world.clock.wall()) : std::nullopt;
+    return reached ? std::optional{Held{reached->text, {}}} : std::nullopt;
+  }
+
   struct Look {
     bool done = false;  // since it changed
     bool past = false;  // its deadline, then

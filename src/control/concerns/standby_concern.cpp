@@ -65,14 +65,19 @@ class StandbyConcern : public Concern {
     const auto found = standby_.find(asking.id().value);
     if (waiting == nullptr || found == standby_.end()) return;
     if (waiting->why == job::k_restart_requested) return;  // the host was sound
+    // A host that has failed the job is no better for what lies there: it would be preferred for ever.
+    const auto is_avoided = [&](const Ready& one) {
+      return std::ranges::any_of(asking.state().avoided, [&](const job::Avoided& other) { return other.host == one.host; });
+    };
     std::vector<const Ready*> ready;
     for (const Ready& one : found->second.ready)
-      if (one.head == asking.state().start()) ready.push_back(&one);
+      if (one.head == asking.state().start() && !is_avoided(one)) ready.push_back(&one);
     const bool is_newest = !ready.empty();
     // All members wait for the one that starts last; sending the changes since an earlier checkpoint takes less time
     // than sending everything.
     if (!is_newest && asking.spec().num_nodes > 1)
-      for (const Ready& one : found->second.ready) ready.push_back(&one);
+      for (const Ready& one : found->second.ready)
+        if (!is_avoided(one)) ready.push_back(&one);
     if (ready.empty()) return;
     if (asking.spec().num_nodes == 1) {
       question.preference = {ready.front()->host, ready.front()->instead_of, "its newest checkpoint lies ready there"};
@@ -207,6 +212,7 @@ class StandbyConcern : public Concern {
     if (!bytes) {
       report(bytes.error(), "while keeping a checkpoint of job " + job.id().value + " ready on " + where.value);
       mine.next = now + k_failed_pause;
+      if (is_uncertain(bytes.error().code)) drop(job.id(), where);  // it may lie there all the same
       return;
     }
     Ready* known = find(mine, where);

@@ -29,6 +29,7 @@ class Controller : private FleetListener, private JobListener {
   [[nodiscard]] Fleet& fleet() { return fleet_; }
   [[nodiscard]] JobBook& book() { return book_; }
   [[nodiscard]] const JobBook& book() const { return book_; }
+  [[nodiscard]] const Placement& placement() const { return placement_; }
   // Saves at the daemon's end, because observations of hosts must not be lost.
   void save();
 

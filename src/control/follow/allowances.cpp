@@ -140,7 +140,7 @@ void Allowances::lessen_by_total(const TrackedJob& job, const TrackedJob& leader
   if (job.state().price_per_hour() <= 0) return;
   const Duration slice = slice_from({usd, reserve, hours(k_longest_h), usd + reserve <= 0}, all, job);
   left.keeps = !all.is_known;
-  left.waits = slice < k_first_slice;
+  left.waits = slice < k_first_slice && all.held_by_others > 0;  // nobody else will ever give anything back
   left.lessen(slice, k_limit_total);
 }
 
