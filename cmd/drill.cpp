@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "crypto/sha256.hpp"
+#include "sched/geo/residency.hpp"
 
 namespace gridctl::cmd {
 
@@ -37,7 +38,7 @@ Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry,
   const bool own =
       host == hosts.end() || (host->price_per_hour == 0 && host->host_class != "market" && host->host_class != "cloud");
   if (own) return none;
-  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
+  if (job::interval_on(spec, sched::is_lent(host->host_class, host->labels)) == job::CheckpointPolicy::Interval::off)
     return std::optional{"job " + spec.name + " takes no checkpoints (checkpoint.interval: off), and " +
                          decision.placement->host.value +
                          " may be taken away at any time: the job would start over from its beginning"};

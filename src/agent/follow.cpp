@@ -63,10 +63,11 @@ void AttemptRunner::keep_limits() {
 }
 
 // The owner of a lent machine may set limits, whatever the controller allows. They are read again each time, because
-// the owner may change them while the job runs.
+// the owner may change them while the job runs. They hold for a job that is being ended, too: how long it has for that,
+// the controller has chosen.
 void AttemptRunner::keep_owners_limits() {
   owner_look_at_ = now() + k_owner_look;
-  if (stop_wanted() || !started_at_) return;
+  if (owner_ended_ || !started_at_) return;
   const auto owner = owner_terms(attempt_.agent_home(), attempt_.controller());
   if (!owner || !*owner) return;
   const auto end = [&](wire::EndReason why, std::string_view notice, const std::string& words) {
@@ -87,7 +88,7 @@ void AttemptRunner::keep_owners_limits() {
 
 // A shutdown announced to logind ends the job shortly before, so that it continues elsewhere at once.
 void AttemptRunner::keep_shutdown() {
-  if (stop_wanted() || !started_at_) return;
+  if (owner_ended_ || !started_at_) return;
   const std::optional<WallTime> at = announced_shutdown();
   if (!at) return;
   const Duration left = std::chrono::milliseconds{at->ms - clock_.wall().ms} - k_before_shutdown;
@@ -163,7 +164,7 @@ void AttemptRunner::read_log() {
 
 void AttemptRunner::arm_timer() {
   BootTime due = std::min(stop_.due(now()), tell_again_at_.value_or(stop_.due(now())));
-  if (!stop_wanted()) due = std::min(due, owner_look_at_);
+  if (!owner_ended_) due = std::min(due, owner_look_at_);
   if (account_) due = std::min(due, account_->due());
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
@@ -181,6 +182,7 @@ void AttemptRunner::act_on_time() {
     else if (now() >= owner_look_at_) keep_owners_limits(), keep_shutdown();
     return;
   }
+  if (!owner_ended_ && now() >= owner_look_at_) keep_owners_limits(), keep_shutdown();
   if (stop_.terminate_now(now()) && payload_id_) signal_each({*payload_id_}, SIGTERM);
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
 }

@@ -27,6 +27,9 @@ namespace {
 
 constexpr Duration k_first_word = std::chrono::seconds{2};    // from a start to its supervisor's lock
 constexpr Duration k_settle_wait = std::chrono::seconds{30};  // an engine's call and a ledger's write
+constexpr std::size_t k_guest_jobs_max = 10'000;  // folders of one researcher: the owner's commands read them all
+constexpr Duration k_promise_kept = std::chrono::hours{24};  // about a job that has nothing else here
+constexpr Duration k_forget_pause = std::chrono::minutes{1};
 const std::string k_old_prefix = ".old-";                     // of an attempt's folder that is being removed
 
 std::vector<Path> removals_of(const Path& job) {
@@ -80,7 +83,33 @@ std::vector<JobId> HostFolders::jobs() {
   return found;
 }
 
+// A promise about a job that never comes takes a folder, too. No request is under way for a day, so promises that are
+// older than that may be forgotten where there are too many.
+Result<void> HostFolders::make_room(const JobId& job) {
+  if (os::exists(folder(job).path) || !os::exists(home_ / wire::k_guests_folder / controller_.value)) return {};
+  std::vector<JobId> all = jobs();
+  if (all.size() < k_guest_jobs_max) return {};
+  if (clock_.boot() >= forget_at_) {
+    forget_at_ = clock_.boot() + k_forget_pause;
+    std::erase_if(all, [&](const JobId& one) { return forget(one); });
+  }
+  if (all.size() < k_guest_jobs_max) return {};
+  return make_error(Code::refused, "this machine remembers " + std::to_string(all.size()) +
+                                       " jobs of this researcher, which is as many as it does; those without files here are forgotten after a day");
+}
+
+bool HostFolders::forget(const JobId& job) {
+  const JobDir dir = folder(job);
+  const auto promised = os::status_of(dir.path);
+  const auto epochs = dir.epochs();
+  if (!promised || !*promised || !epochs || !epochs->empty() || !removals_of(dir.path).empty()) return false;
+  const std::int64_t changed_ms = (*promised)->mtime_ns / 1'000'000;
+  if (clock_.wall().ms - changed_ms < std::chrono::duration_cast<std::chrono::milliseconds>(k_promise_kept).count()) return false;
+  return os::remove_tree(dir.path).has_value();
+}
+
 Result<HostState::Lock> HostFolders::lock(const JobId& job) {
+  TRY(make_room(job));
   TRY_ASSIGN(os::FileLock lock, folder(job).lock());
   return Lock{std::make_shared<os::FileLock>(std::move(lock))};
 }

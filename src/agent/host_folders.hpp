@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manages the host's state in folders (gridctl-agent(7), FILES). It keeps no state in memory: any number of these may
-// work on one home at once, in any processes.
+// Manages the host's state in folders (gridctl-agent(7), FILES). It keeps no state of jobs in memory: any number of these
+// may work on one home at once, in any processes.
 #pragma once
 
 #include "agent/attempt_dir.hpp"
@@ -56,6 +56,8 @@ class HostFolders : public HostState {
   [[nodiscard]] AttemptDir attempt(const AttemptKey& key) const { return {folder(key.job).attempt(key.epoch)}; }
 
  private:
+  [[nodiscard]] Result<void> make_room(const JobId& job);  // for the folder of a job that has none, on a lent machine
+  bool forget(const JobId& job);                           // if nothing but an old promise is left; true: it is gone
   [[nodiscard]] Lease lease_of(const wire::StartRequest& request) const;
   [[nodiscard]] bool just_accepted(const AttemptDir& attempt) const;
 
@@ -63,6 +65,7 @@ class HostFolders : public HostState {
   ControllerId controller_;
   os::Clock& clock_;
   Ledger ledger_;
+  BootTime forget_at_{};  // when promises may be looked through again
 };
 
 }  // namespace gridctl::agent

@@ -21,6 +21,7 @@ constexpr std::size_t k_variables_max = 1024;
 constexpr std::size_t k_variable_bytes_max = 128 * 1024;   // the kernel's limit for one string
 constexpr std::size_t k_variables_bytes_max = 512 * 1024;  // together; the kernel allows a quarter of the stack
 constexpr std::uint64_t k_spec_memory_max = 1ull << 50;         // as in a lease: sums of several stay numbers
+constexpr double k_cpus_least = 0.01;  // engines take less for no limit
 constexpr std::size_t k_list_max = 256;                    // mounts, GPUs
 constexpr Duration k_grace_max = std::chrono::hours{24};
 
@@ -80,7 +81,8 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   const bool container = spec.engine != EngineKind::process;
   if (container && !spec.image_archive && (spec.image.empty() || spec.image[0] == '-' || spec.image.size() > 512))
     return refuse("bad image reference");
-  if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
+  const bool too_few = spec.cpus > 0 && spec.cpus < k_cpus_least;
+  if (!(spec.cpus >= 0) || spec.cpus > 65536 || too_few) return refuse("bad number of CPUs");
   if (spec.memory_bytes > k_spec_memory_max) return refuse("more memory than any machine has");
   TRY(check_gang(spec));
   if (spec.bag && spec.gang) return refuse("a worker of a bag cannot be a member of a gang");

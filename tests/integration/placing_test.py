@@ -376,6 +376,30 @@ class Tiers(grid.Case):
     def test_a_private_job_waits_rather_than_go_to_a_lent_host(self):
         self.stays_away("private", ["--class", "market"], {"sensitivity": "private"}, "sensitivity")
 
+    def test_what_a_lent_host_saved_waits_for_a_word_before_it_runs_at_home(self):
+        """`interval: off` does not hold on the lent host, and its checkpoint is no plain process's on a machine of one's own."""
+        owner = self.grid.laptop("careful")
+        owner.register(1, "lent", "auto", "--class", "market")
+        owner.register(2, "home", "auto", "--price", "5")
+        spec = plain("careful", envs={"STEPS": 120}, checkpoint={"interval": "off"})
+        told = owner.run("job", "submit", "-d", "-y", owner.write_job(spec)).err
+        self.assertIn("checkpoint.interval: off does not hold on hosts of others: if the job runs on lent,", told)
+        job = grid.Job(owner, owner.run("job", "show", "careful", "--json").json["job_id"])
+        job.wait_checkpoint(2)
+        self.assertEqual([event["provider"] for event in job.events("checkpoints_compulsory")], ["lent"])
+        self.grid.kill(1)
+        job.wait("the loss", 30, lambda: job.state == "RECOVERING")
+        way_out = f"gridctl job cancel {job.id} && gridctl job resume {job.id} --restore-from any"
+        job.wait("an explanation", 30, lambda: way_out in owner.run("job", "explain", job.id).out)
+        owner.run("job", "cancel", job.id)
+        job.wait_state("CANCELLED")
+        owner.run("job", "resume", job.id, "--restore-from", "any")
+        job.wait_success(60)
+        self.assertEqual([one["provider"] for one in job.attempts()], ["lent", "home"], job.evidence())
+        self.assertIsNotNone(job.attempts()[-1]["resumed_from"])
+        self.grid.start(1)
+        self.grid.wait_clean()
+
     def test_a_failover_obeys_the_region(self):
         self.stays_away("resident", ["--region", "US"], {"constraints": {"region": {"not": ["US"]}}}, "region")
 

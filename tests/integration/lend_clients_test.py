@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a researcher's changed gridctl, or whoever holds his relay, asks of a lent machine: limits hold all the same."""
+import binascii
+import json
+import os
+import secrets
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+import grid
+import lender
+from grid import plain, wait_until
+from lender import IMAGE, LENT, RELAY
+
+PREAMBLE = b"\nGRIDCTL-AGENT/1\n"
+HEAD, TAIL = 12, 4  # bytes around a frame's payload
+REPLY = 2
+YEARS = 10 * 365 * 24 * 3600 * 1000  # milliseconds
+STUBBORN = "trap '' TERM USR1; echo ready; while :; do sleep 0.2; done"
+
+
+def frame(kind, stream, payload):
+    head = b"GF" + bytes([kind, 0]) + struct.pack(">II", stream, len(payload))
+    return head + struct.pack(">I", binascii.crc32(head + payload)) + payload
+
+
+class Client:
+    """Speaks for the researcher's controller with the agent of the lent machine, behind the sealed connection."""
+
+    def __init__(self, case):
+        lend = case.invitation()
+        with open(case.grid.disk(LENT, f"{lend}/terms.json".lstrip("/")), encoding="utf-8") as file:
+            controller = json.load(file)["controller"]
+        agent = case.grid.as_worker(LENT, f"cat {lend}/agent").strip()
+        words = ["setpriv", f"--reuid={grid.WORKER}", f"--regid={grid.WORKER}", "--init-groups", "env", "HOME=/home/worker", "USER=worker",
+                 f"XDG_RUNTIME_DIR=/run/user/{grid.WORKER}", agent, "connect", "--guest", f"{lend}/terms.json"]
+        self.process = subprocess.Popen([grid.TESTGRID, "enter", str(LENT), *words], env=case.grid.environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        case.addCleanup(self.close)
+        self.buffer, self.stream = b"", 0
+        while PREAMBLE not in self.buffer:
+            self.more()
+        self.buffer = self.buffer.partition(PREAMBLE)[2]
+        self.controller = controller
+        self.hello = self.ask("hello", version_min=1, version_max=1, features=[], controller=controller)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def more(self):
+        got = os.read(self.process.stdout.fileno(), 1 << 16)
+        if not got:
+            raise EOFError("the agent has ended the connection")
+        self.buffer += got
+
+    def ask(self, op, **fields):
+        self.stream += 1
+        self.process.stdin.write(frame(1, self.stream, json.dumps({"op": op, **fields}).encode()))
+        self.process.stdin.flush()
+        while True:
+            while len(self.buffer) < HEAD or len(self.buffer) < HEAD + TAIL + struct.unpack(">I", self.buffer[8:12])[0]:
+                self.more()
+            size = struct.unpack(">I", self.buffer[8:12])[0]
+            kind, stream, payload = self.buffer[2], struct.unpack(">I", self.buffer[4:8])[0], self.buffer[HEAD + TAIL:HEAD + TAIL + size]
+            self.buffer = self.buffer[HEAD + TAIL + size:]
+            if kind == REPLY and stream == self.stream:
+                return json.loads(payload)
+
+
+def setUpModule():
+    lender.set_up()
+
+
+class Clients(lender.LenderCase):
+    def client(self):
+        return Client(self)
+
+    def invitation(self):
+        """The folder of the one that the machine's owner has used last."""
+        return os.path.dirname(self.grid.as_worker(LENT, "ls -t $HOME/.gridctl/lend/*/token | head -1").strip())
+
+    def running(self, name, *limits, **spec):
+        """A job that ignores all signals but KILL, on the machine alone."""
+        self.joined("bob", *limits)
+        job = self.laptop.submit({"name": name, "image": IMAGE, "run": STUBBORN, "resources": {"cpus": 0.5}} | spec)
+        job.wait_output("ready")
+        return job
+
+    def containers(self):
+        return self.grid.as_worker(LENT, "podman ps -q").split()
+
+    def test_a_stop_that_never_kills_puts_no_limit_off(self):
+        """Whoever has begun to end a job has years for that, if he is believed; the owner's limits hold meanwhile."""
+        job = self.running("endless", "--max-job 15s")
+        epoch = job.attempts()[-1]["epoch"]
+        self.assertNotIn("error", self.client().ask("stop", id=secrets.token_hex(8), job=job.id, epoch=epoch, grace_ms=YEARS))
+        wait_until("the owner's limit to end it", 75, lambda: not self.containers(), job.evidence)
+        self.assertIn("lets a job run for", self.owners("lend log"))
+
+    def test_a_stop_that_never_kills_puts_no_limit_of_the_disk_off(self):
+        fills = "trap '' TERM USR1; echo ready; sleep 8; i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=200 2> /dev/null; sleep 0.2; done"
+        job = self.running("filler", "--disk 2GiB", run=fills)
+        self.assertNotIn("error", self.client().ask("stop", id=secrets.token_hex(8), job=job.id, epoch=job.attempts()[-1]["epoch"], grace_ms=YEARS))
+        wait_until("the owner's limit to end it", 90, lambda: not self.containers(), job.evidence)
+
+    def test_promises_about_jobs_that_never_were_fill_no_disk(self):
+        """Each takes a folder for ever, and the owner's own commands read them all. Those of former days give way."""
+        self.joined()
+        client = self.client()
+        promise = lambda: client.ask("stop", id=secrets.token_hex(8), job=secrets.token_hex(5), epoch=1, grace_ms=0)
+        self.assertNotIn("error", promise())
+        jobs = self.grid.as_worker(LENT, "ls -d $HOME/.gridctl/jobs/" + client.controller).strip()
+        self.grid.as_worker(LENT, f"cd {jobs}; for one in $(seq 9999); do mkdir old$one; echo 1 > old$one/fence; done")
+        told = promise()
+        self.assertIn("remembers 10000 jobs of this researcher", json.dumps(told))
+        began = time.monotonic()
+        self.owners("lend status")
+        self.owners("lend pause --grace 1s")
+        self.owners("lend resume")
+        grid.figure("lend status, pause and resume beside ten thousand promises", f"{time.monotonic() - began:.1f} s")
+        self.assertLess(time.monotonic() - began, grid.bound(15))
+        self.grid.as_worker(LENT, f"cd {jobs}; touch -d '2 days ago' old1 old2 old3")
+        client = self.client()
+        self.assertEqual(["error" in promise() for _ in range(5)], [False] * 3 + [True] * 2)
+        self.assertEqual(self.grid.as_worker(LENT, f"ls -d {jobs}/old[123] 2> /dev/null", check=False), "")
+
+    def test_a_hundredth_of_nothing_is_no_processor(self):
+        """podman takes --cpus 0.00 for no limit, and the price of nothing is nothing."""
+        self.joined()
+        client = self.client()
+        job = secrets.token_hex(5)
+        ready = client.ask("prepare", id=secrets.token_hex(8), job=job, epoch=1)
+        spec = {"job": job, "job_name": "thief", "attempt": 1, "epoch": 1, "engine": "podman", "image": IMAGE, "image_archive": None, "workdir": None,
+                "mounts": [], "restore": None, "restore_name": "", "checkpoint_path": "", "checkpoints": False, "checkpoint_min_interval_ms": 0,
+                "setup": "", "run": "sleep 60", "envs": {}, "secret_names": [], "gpu_uuids": [], "cpus": 0.001, "memory_bytes": 0,
+                "stop_grace_ms": 1000, "log_ring_bytes": 1 << 20, "disk_bytes_max": 0}
+        told = client.ask("start", id=secrets.token_hex(8), echo_ns=ready["host_time_ns"], boot_id=ready["boot_id"], lease_ms=60000, spec=spec, secrets={})
+        self.assertIn("bad number of CPUs", json.dumps(told))
+
+    def test_a_thousand_callers_leave_the_machine_to_its_owner(self):
+        """They have the relay, and no key. A job runs on untouched, and the machine's memory is not theirs."""
+        job = self.running("untouched")
+        lend_id = os.path.basename(self.invitation())
+
+        def resident():
+            told = self.grid.enter(LENT, "ps -eo rss=,args= | grep -E '[l]end (dial|serve)|[g]ridctl-agent connect'", check=False)
+            return sum(int(line.split()[0]) for line in told.splitlines()) // 1024, len(told.splitlines())
+
+        most, over = [0, 0], threading.Event()
+
+        def watch():
+            while not over.wait(0.5):
+                now = resident()
+                most[0], most[1] = max(most[0], now[0]), max(most[1], now[1])
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        self.addCleanup(over.set)
+        script = ("cd ~; for round in $(seq 20); do for one in $(seq 50); do "
+                  f"(head -c 4096 /dev/urandom; sleep 2) | timeout 4 .gridctl-relay/gridctl-agent relay call {lend_id} > /dev/null 2>&1 & done; wait; done")
+        flood = threading.Thread(target=lambda: self.grid.as_worker(RELAY, script, timeout=400, check=False))
+        flood.start()
+        slowest = 0.0
+        while flood.is_alive():
+            began = time.monotonic()
+            self.owners("lend status")
+            slowest = max(slowest, time.monotonic() - began)
+            time.sleep(1)
+        flood.join()
+        over.set()
+        watcher.join()
+        grid.figure("a thousand callers without a key", f"{most[0]} MB in {most[1]} processes at most; lend status took {slowest:.1f} s at most")
+        self.assertLess(slowest, grid.bound(5))
+        self.assertLess(most[0], 400)
+        self.assertLessEqual(most[1], 40)
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+        self.assertEqual(len(self.containers()), 1)
+        self.wait_provider("bob")
+        self.assertLess(os.path.getsize(self.grid.disk(LENT, f"home/worker/.gridctl/lend/{lend_id}/log")), 4 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
