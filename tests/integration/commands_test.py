@@ -251,6 +251,13 @@ class Inputs(grid.Case):
         if ended:
             self.assertEqual(self.grid.enter(host, f"grep -rlaF {CANARY} /dev/shm /run/user /tmp 2>/dev/null || true"), "")
 
+    def test_secrets_go_with_a_job_whose_end_no_daemon_sees(self):
+        job = laptop.submit(plain("unseen", secrets={"TOKEN": None}, resources={"cpus": 4000}), env={"TOKEN": CANARY})
+        laptop.kill_daemon()
+        laptop.run("job", "cancel", job.id, "--wait")
+        found = subprocess.run(["grep", "-rlaF", CANARY, laptop.state], stdout=subprocess.PIPE, text=True, check=False).stdout
+        self.assertEqual(found, "")
+
     def test_secrets_survive_a_failover(self):
         job = laptop.submit(plain("secret-failover", secrets={"TOKEN": None}, run='echo "length ${#TOKEN}"; sh plain.sh',
                                   envs={"STEPS": 50}), env={"TOKEN": CANARY})

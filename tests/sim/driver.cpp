@@ -15,6 +15,7 @@
 
 #include "host.hpp"
 #include "os/clock.hpp"
+#include "options_rich.hpp"
 #include "os/log.hpp"
 #include "pairs.hpp"
 #include "truth.hpp"
@@ -116,7 +117,8 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2|3]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2|3]\n"
+      "                   [--about spending|refusals|standbys|deadlines|ends|commits]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
@@ -124,7 +126,7 @@ int usage() {
       "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n"
       "--bags, --services: only the seeds that have bags of tasks, or services. --drawing 1: seeds mean what they did\n"
       "before most worlds were short and crowded, 2: before some were about one thing; a line of FILE says so of those\n"
-      "that follow it.\n",
+      "that follow it. --about: all are about that one thing.\n",
       stderr);
   return 2;
 }
@@ -147,7 +149,11 @@ std::optional<Plan> parse(int argc, char** argv) {
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
     else if (word == "--count") plan.count = std::stoull(argv[++i]);
     else if (word == "--seconds") plan.seconds = std::stod(argv[++i]);
-    else if (word == "--drawing") plan.drawing = static_cast<Drawing>(std::stoi(argv[++i]));
+    else if (word == "--about") {
+      const std::optional<Drawing> chosen = about(argv[++i]);
+      if (!chosen) return std::nullopt;
+      plan.drawing = *chosen;
+    } else if (word == "--drawing") plan.drawing = static_cast<Drawing>(std::stoi(argv[++i]));
     else if (word == "--registry")
       plan.registry = argv[++i] == std::string_view("sqlite") ? RegistryKind::sqlite : RegistryKind::memory;
     else if (word == "--seeds") {

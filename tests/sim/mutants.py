@@ -23,7 +23,9 @@ TOP = HERE.parent.parent
 NEVER = 1 << 62  # not caught; in an order of seeds
 SIMULATOR = "gridctl_sim"
 TEST_PATIENCE = 600  # seconds
-ONLY = {"bag-": "--bags", "service-": "--services"}  # by the beginning of a name: which seeds
+ONLY = {"bag-": ["--bags"], "service-": ["--services"]}  # by the beginning of a name: which seeds
+ONLY |= {f"{theme}-": ["--about", theme]
+         for theme in ("spending", "refusals", "standbys", "deadlines", "ends", "commits")}
 
 
 def read_mutants():
@@ -146,7 +148,7 @@ class Build:
 
 
 def run_seeds(simulator, seeds, name):
-    only = [option for word, option in ONLY.items() if name.startswith(word)]
+    only = [option for word, options in ONLY.items() if name.startswith(word) for option in options]
     words = [simulator, "--count", str(seeds), "--quiet", *only]
     done = subprocess.run(words, capture_output=True, text=True)
     simulator.unlink()

@@ -289,7 +289,7 @@ void draw_limits(const Options& o, Random& random, job::Spec& spec) {
   }
   if (!random.chance(o.due)) return;
   spec.deadline = job::Deadline{{}, Duration{static_cast<Nanos>(static_cast<double>(o.work) * (1 + 5 * random.unit()))},
-                                random.chance(0.3)};
+                                random.chance(o.due > 1 ? 0.8 : 0.3)};
 }
 
 }  // namespace
@@ -413,12 +413,15 @@ Options draw(std::uint64_t seed, Drawing drawing) {
   if (points.chance(0.3)) o.rich_faults = 0.3 * points.unit();
   if (points.chance(0.3)) o.outputs = points.unit();
   Random rich(seed * 0xD6E8FEB86659FD93u + 19);
-  if (drawing != Drawing::first && rich.chance(0.75)) condense(rich, o), enrich(rich, o);
+  const std::optional<std::size_t> wanted = theme_of(drawing);
+  const bool is_rich = drawing != Drawing::first && rich.chance(0.75);
+  if (is_rich || wanted) condense(rich, o), enrich(rich, o);
   Random bags(seed * 0xA24BAED4963EE407u + 13);
-  draw_bags(bags, o);
+  if (!wanted) draw_bags(bags, o);
   Random themes(seed * 0xE7037ED1A0B428DBu + 23);
-  const bool has_theme = drawing == Drawing::third && o.faults_until < 8 * k_min && o.bags == 0 && themes.chance(0.4);
-  if (has_theme) set_theme(themes, o);
+  const bool has_theme = wanted || (drawing == Drawing::third && is_rich && o.bags == 0 && themes.chance(0.5));
+  const std::size_t drawn = themes.below(k_themes.size());
+  if (has_theme) set_theme(themes, o, wanted.value_or(drawn));
   Random services(seed * 0x9FB21C651E98DF25u + 17);
   if (!has_theme) draw_services(services, o);
   return o;

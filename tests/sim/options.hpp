@@ -126,7 +126,7 @@ struct Options {
   double words = 0, outputs = 0, replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };
 // Seeds mean what they meant when they were written down: worlds of the first kind are those of before; most of the
-// second kind are short and crowded; of the third kind, a third is about one thing that seldom comes together by itself.
+// second kind are short and crowded; of the third kind, many are about one thing that seldom comes together by itself.
 enum class Drawing : std::uint8_t { first = 1, second = 2, third = 3 };
 // All of it from the seed and that alone.
 [[nodiscard]] Options draw(std::uint64_t seed, Drawing drawing = Drawing::third);

@@ -115,7 +115,7 @@ void about_deadlines(Random& random, Options& o) {
   resize(o, hosts, hosts + static_cast<int>(random.between(1, 3)));
   set_prices(random, o);
   leave_clocks(o);
-  o.due = 1;
+  o.due = 2;  // and most of them are hard
   o.urgent = 0.7;
   o.gpus_for_all = true;
   o.gpus_per_host = 1;
@@ -149,10 +149,25 @@ void about_commits(Random& random, Options& o) {
 
 }  // namespace
 
-void set_theme(Random& random, Options& o) {
-  constexpr void (*k_themes[])(Random&, Options&) = {about_spending, about_refusals, about_standbys,
-                                                     about_deadlines, about_ends, about_commits};
-  k_themes[random.below(std::size(k_themes))](random, o);
+void set_theme(Random& random, Options& o, std::size_t which) {
+  constexpr std::array<void (*)(Random&, Options&), k_themes.size()> k_set{about_spending,  about_refusals, about_standbys,
+                                                                         about_deadlines, about_ends,     about_commits};
+  k_set[which](random, o);
+}
+
+namespace {
+constexpr std::uint8_t k_first_about = 16;  // drawings from here on
+}
+
+std::optional<Drawing> about(std::string_view theme) {
+  const auto found = std::ranges::find(k_themes, theme);
+  if (found == k_themes.end()) return std::nullopt;
+  return static_cast<Drawing>(k_first_about + (found - k_themes.begin()));
+}
+
+std::optional<std::size_t> theme_of(Drawing drawing) {
+  const auto number = static_cast<std::uint8_t>(drawing);
+  return number < k_first_about ? std::nullopt : std::optional<std::size_t>{number - k_first_about};
 }
 
 // What many jobs have, and faults where much is under way.

@@ -219,6 +219,13 @@ TEST_F(OfABag, WhoWouldEndAtOnceWaitsUntilOthersHaveGiven) {
   EXPECT_TRUE(allowances.at_start(job("second"))->waits);
 }
 
+TEST_F(OfABag, WorkersThatHaveNothingYetDoNotWaitForEachOther) {
+  worker("leader", "ada", 2000);
+  worker("second", "bob", 2000);  // 18 seconds of one of them are left
+  EXPECT_FALSE(allowances.at_start(job("leader"))->waits) << "nobody will ever give it more";
+  EXPECT_TRUE(allowances.at_start(job("second"))->waits) << "now the first has it";
+}
+
 TEST_F(OfABag, AfterADaemonsStartEachWorkerKeepsWhatItHas) {
   for (const auto& [id, host] : {std::pair("leader", "ada"), std::pair("second", "bob"), std::pair("third", "eve")}) worker(id, host, 2), start(id);
   const double share = (10 - 6 * 32.0 / 3600) / 6;

@@ -57,6 +57,19 @@ TEST_F(LimitsConcernTest, ALeaderThatWaitsPaysForItsTwins) {
   EXPECT_EQ(job("leader").state().limit, "budget");
 }
 
+TEST_F(LimitsConcernTest, ATwinDoesNotBeginWhenItsLeaderHasUsedUpWhatTheyMaySpend) {
+  submit("leader", [](job::Spec& spec) {
+    spec.twins = 2;
+    spec.budget_total = 1;
+  });
+  submit("leaderr2", [](job::Spec& spec) { spec.twin_of = {"leader"}; });
+  place("leader", "ada", 6);
+  clock.pass(5min);
+  EXPECT_FALSE(limits->holds(job("leaderr2"))) << "0.50 of 1.00 USD";
+  clock.pass(5min);
+  EXPECT_TRUE(limits->holds(job("leaderr2")));
+}
+
 TEST_F(LimitsConcernTest, ADeadlineThatPassesBetweenTwoLooksEndsWhatWaits) {
   submit("hard", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
   submit("soft", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, false}; });

@@ -85,6 +85,29 @@ TEST_F(StandbyConcernTest, IsForgottenWhereItLiesWhenTheJobEnds) {
   EXPECT_EQ(bulk.reached.front(), "bob");
 }
 
+// Else it would be sent there for ever, as if no other host were left.
+TEST_F(StandbyConcernTest, IsNoReasonToGoToAHostThatHasRefusedTheJob) {
+  looks();
+  run.settle();
+  const auto preferred = [&] {
+    Question asked = placement.question(job("warm"));
+    concern->shape(job("warm"), asked);
+    return asked.preference ? asked.preference->host.value : "";
+  };
+  book.apply({"warm"}, job::HostLost{job("warm").state().epoch, 1min, 0});
+  EXPECT_EQ(preferred(), "bob");
+  place("warm", "bob", 0, false);
+  book.apply({"warm"}, job::LaunchFailed{.epoch = job("warm").state().epoch, .detail = "not today", .kind = job::EndKind::absent});
+  EXPECT_EQ(preferred(), "");
+}
+
+TEST_F(StandbyConcernTest, WhatHostsMayHaveThoughItIsToldAsFailedIsTakenBack) {
+  bulk.script.replies["standby"] = {make_error(Code::timed_out, "no answer in time")};
+  looks();
+  run.settle();
+  EXPECT_THAT(standbys(), ::testing::Contains("forget"));
+}
+
 TEST_F(StandbyConcernTest, ThatBecomesReadyAfterTheJobsEndIsForgottenToo) {
   bulk.fails_reaching = [this](const HostReach& host) -> std::optional<Error> {
     if (host.provider.name.value == "bob" && job("warm").in<job::Running>() != nullptr) succeeds();  // while it is copied
