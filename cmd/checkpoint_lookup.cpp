@@ -3,7 +3,7 @@
 
 namespace gridctl::cmd {
 
-Result<registry::Checkpoint> find_checkpoint(registry::Registry& registry, const std::string& text) {
+Result<registry::Checkpoint> find_checkpoint(registry::JobRecords& registry, const std::string& text) {
   TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
   TRY_ASSIGN(const JobId id, registry.resolve(name.job));
   Result<registry::Checkpoint> found = registry.checkpoint(id, name.seq);
@@ -11,7 +11,7 @@ Result<registry::Checkpoint> find_checkpoint(registry::Registry& registry, const
   return found;
 }
 
-Result<registry::Checkpoint> find_last(registry::Registry& registry, const std::string& text) {
+Result<registry::Checkpoint> find_last(registry::JobRecords& registry, const std::string& text) {
   Result<registry::Checkpoint> found = find_checkpoint(registry, text);
   TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
   if (name.seq) return found;

@@ -6,17 +6,17 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 #include "store/chunk_store.hpp"
 #include "store/tree.hpp"
 
 namespace gridctl::cmd {
 
 // Parses "JOB[@NUMBER]": without a number, the job's newest (head). not_found lists the existing ones.
-[[nodiscard]] Result<registry::Checkpoint> find_checkpoint(registry::Registry& registry, const std::string& text);
+[[nodiscard]] Result<registry::Checkpoint> find_checkpoint(registry::JobRecords& registry, const std::string& text);
 // Returns the checkpoint's tree; checkpoint_damaged if its manifest is damaged or missing. find_last finds the same;
 // without a number, for a job that has ended, what its last attempt left, if that is newer.
-[[nodiscard]] Result<registry::Checkpoint> find_last(registry::Registry& registry, const std::string& text);
+[[nodiscard]] Result<registry::Checkpoint> find_last(registry::JobRecords& registry, const std::string& text);
 [[nodiscard]] Result<store::Tree> tree_of(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint);
 
 }  // namespace gridctl::cmd

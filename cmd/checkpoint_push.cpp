@@ -16,7 +16,7 @@ constexpr Example k_examples[] = {{"Give a job a checkpoint from elsewhere and c
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
 constexpr Positional k_positionals[] = {{"JOB", Completion::job}, {"DIR", Completion::directory}};
 
-Result<registry::Checkpoint> store_directory(Context& context, registry::Registry& registry, const JobId& job,
+Result<registry::Checkpoint> store_directory(Context& context, registry::RunRecords& registry, const JobId& job,
                                              const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   store::ScanOptions options;

@@ -42,7 +42,7 @@ Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, 
   return found;
 }
 
-Result<void> check_known(registry::Registry& registry, const store::CopyRecord& record) {
+Result<void> check_known(registry::RunRecords& registry, const store::CopyRecord& record) {
   const Result<registry::Checkpoint> known = registry.checkpoint(record.job, record.seq);
   if (!known || known->root == record.root) return {};
   return make_error(Code::checkpoint_damaged, "the remote has another checkpoint under " +

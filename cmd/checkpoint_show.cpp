@@ -40,7 +40,7 @@ std::string json_of(const registry::Checkpoint& checkpoint, const store::Tree& t
 }
 
 // Returns the checkpoint from which the attempt that made this one started.
-Result<CheckpointSeq> parent_of(registry::Registry& registry, const registry::Checkpoint& checkpoint) {
+Result<CheckpointSeq> parent_of(registry::RunRecords& registry, const registry::Checkpoint& checkpoint) {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(checkpoint.job));
   for (const registry::AttemptRecord& attempt : attempts)
     if (attempt.number == checkpoint.attempt) return attempt.resumed_from;

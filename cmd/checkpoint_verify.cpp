@@ -65,7 +65,7 @@ class Verifier {
   std::uint64_t bytes_ = 0;
 };
 
-Result<std::vector<registry::Checkpoint>> wanted(registry::Registry& registry, const std::string& text) {
+Result<std::vector<registry::Checkpoint>> wanted(registry::JobRecords& registry, const std::string& text) {
   TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
   if (name.seq) {
     TRY_ASSIGN(registry::Checkpoint one, find_checkpoint(registry, text));

@@ -71,7 +71,7 @@ std::vector<job::JobState> fitting_states(const Command* command) {
   return {};
 }
 
-Candidates jobs(registry::Registry& registry, const Command* command, bool with_checkpoints,
+Candidates jobs(registry::JobRecords& registry, const Command* command, bool with_checkpoints,
                 const std::string& typed) {
   Candidates found;
   if (const std::size_t at = typed.find('@'); with_checkpoints && at != std::string::npos && at > 0) {
@@ -97,7 +97,7 @@ Candidates jobs(registry::Registry& registry, const Command* command, bool with_
   return found;
 }
 
-Candidates remotes(registry::Registry& registry) {
+Candidates remotes(registry::CopyRecords& registry) {
   Candidates found;
   Result<std::vector<registry::Remote>> list = registry.remotes();
   if (!list) return {};

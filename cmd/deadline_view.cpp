@@ -38,7 +38,7 @@ std::string end_text(const registry::Job& job, WallTime at) {
                                    : "missed by " + format_duration(-early);
 }
 
-Result<std::string> prospects(registry::Registry& registry, const registry::Job& job,
+Result<std::string> prospects(registry::JobRecords& registry, const registry::Job& job,
                               const std::vector<sched::HostFacts>& hosts, WallTime now, ui::DeadlineTold& told) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   if (!known.is_due()) return std::string(k_unknown);
@@ -55,7 +55,7 @@ Result<std::string> prospects(registry::Registry& registry, const registry::Job&
 }
 }  // namespace
 
-Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, const registry::Job& job,
+Result<std::optional<DeadlineView>> deadline_view(registry::JobRecords& registry, const registry::Job& job,
                                                   const std::vector<sched::HostFacts>& hosts, WallTime now) {
   if (!job.spec.deadline) return std::optional<DeadlineView>{};
   DeadlineView view;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 #include "sched/place.hpp"
 #include "sched/query/host_facts.hpp"
 #include "ui/json.hpp"
@@ -19,7 +19,7 @@ struct DeadlineView {
   std::string text;  // for people
 };
 // Returns nullopt if it has none.
-[[nodiscard]] Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, const registry::Job& job,
+[[nodiscard]] Result<std::optional<DeadlineView>> deadline_view(registry::JobRecords& registry, const registry::Job& job,
                                                                 const std::vector<sched::HostFacts>& hosts,
                                                                 WallTime now);
 // Returns the outlook of a job that would be submitted now.

@@ -24,7 +24,7 @@ constexpr Option k_options[] = {
     {.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}};
 constexpr int k_exits_doctor[] = {5, 6, 7};
 
-Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {
+Diagnosis examine_daemon(const Context& context, registry::JobRecords& registry) {
   const Result<control::DaemonStatus> status = control::daemon_status(context.state);
   if (!status) return {"", "daemon", Severity::error, status.error().message, "gridctl daemon status", 7};
   if (status->running) return {"", "daemon", Severity::ok, "running, pid " + std::to_string(status->pid), "", 0};

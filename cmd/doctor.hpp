@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cmd/context.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "wire/health.hpp"
 
 namespace gridctl::cmd {
@@ -39,7 +39,7 @@ using Diagnoses = std::vector<Diagnosis>;
 [[nodiscard]] Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTime now);
 
 // Examines the records of a provider; contacts no host.
-[[nodiscard]] Diagnoses examine_record(registry::Registry& registry, const registry::Provider& provider, WallTime now);
+[[nodiscard]] Diagnoses examine_record(registry::HostRecords& registry, const registry::Provider& provider, WallTime now);
 // Asks every provider at once, each within the available time. Also says whether our own clock is wrong.
 [[nodiscard]] Diagnoses examine_hosts(const Context& context, const std::vector<registry::Provider>& providers,
                                       const ControllerId& controller, Duration patience);

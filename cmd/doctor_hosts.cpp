@@ -84,7 +84,7 @@ void examine_own_clock(const std::map<std::string, std::int64_t>& offsets, Diagn
 }
 }  // namespace
 
-Diagnoses examine_record(registry::Registry& registry, const registry::Provider& provider, WallTime now) {
+Diagnoses examine_record(registry::HostRecords& registry, const registry::Provider& provider, WallTime now) {
   Diagnoses all;
   const std::string& name = provider.name.value;
   const std::string seen = "last seen " + ui::age(provider.last_seen_at, now);

@@ -22,12 +22,12 @@ std::string resume_fingerprint(const job::Spec& spec) {
   return to_hex(crypto::sha256(as_bytes(text)));
 }
 
-Result<bool> passed_drill(registry::Registry& registry, const job::Spec& spec) {
+Result<bool> passed_drill(registry::JobRecords& registry, const job::Spec& spec) {
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(spec.name));
   return drill && drill->verdict == "yes" && drill->fingerprint == resume_fingerprint(spec);
 }
 
-Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
+Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
                                                  const sched::Decision& decision,
                                                  const std::vector<sched::HostFacts>& hosts) {
   std::optional<std::string> none;

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 #include "job/spec.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 #include "sched/place.hpp"
 #include "sched/query/host_facts.hpp"
 
@@ -19,8 +19,8 @@ namespace gridctl::cmd {
 [[nodiscard]] std::string resume_fingerprint(const job::Spec& spec);
 
 // Returns true if the newest drill of the job has shown that it continues elsewhere, and the job is unchanged since.
-[[nodiscard]] Result<bool> passed_drill(registry::Registry& registry, const job::Spec& spec);
-[[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
+[[nodiscard]] Result<bool> passed_drill(registry::JobRecords& registry, const job::Spec& spec);
+[[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
                                                                const sched::Decision& decision,
                                                                const std::vector<sched::HostFacts>& hosts);
 

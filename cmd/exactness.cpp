@@ -5,7 +5,7 @@
 
 namespace gridctl::cmd {
 
-Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths, registry::Registry& registry,
+Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths, registry::RunRecords& registry,
                                                       const JobId& id) {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
   control::JobFiles files(paths);

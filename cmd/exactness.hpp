@@ -7,12 +7,12 @@
 
 #include "control/follow/exactness.hpp"
 #include "control/reach/paths.hpp"
-#include "registry/registry.hpp"
+#include "registry/run_records.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 // Judges the newest restored attempt; nullopt if none was restored.
 [[nodiscard]] Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths,
-                                                                    registry::Registry& registry, const JobId& id);
+                                                                    registry::RunRecords& registry, const JobId& id);
 }  // namespace gridctl::cmd

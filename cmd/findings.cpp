@@ -72,7 +72,7 @@ std::vector<probe::Finding> bench_findings(const control::BenchReport& report) {
   return findings;
 }
 
-Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name) {
+Result<void> show_measured(Context& context, registry::HostRecords& registry, const HostName& name) {
   TRY_ASSIGN(auto lines, control::health_lines(registry, name, context.now()));
   TRY_ASSIGN(const std::optional<control::BenchReport> bench, control::load_bench_report(registry, name));
   if (bench) lines.emplace_back("bench", bench->summary());

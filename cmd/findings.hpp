@@ -27,7 +27,7 @@ void show_problems(Context& context, const std::vector<probe::Finding>& findings
 // Returns the faults that a benchmark found, and the figures that it could not measure.
 [[nodiscard]] std::vector<probe::Finding> bench_findings(const control::BenchReport& report);
 // Prints measurements over time to stdout: standing and health, benchmark, links. Prints nothing without any.
-[[nodiscard]] Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name);
+[[nodiscard]] Result<void> show_measured(Context& context, registry::HostRecords& registry, const HostName& name);
 // Returns a JSON array of {"point","ok","required","detail","fix"}.
 [[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);
 

@@ -53,7 +53,7 @@ class Block {
 // Displays one `watch`, tick by tick.
 class Watcher {
  public:
-  Watcher(Context& context, registry::Registry& registry, JobId id, const WatchOptions& options)
+  Watcher(Context& context, registry::JobRecords& registry, JobId id, const WatchOptions& options)
       : context_(&context),
         registry_(&registry),
         id_(std::move(id)),
@@ -169,7 +169,7 @@ class Watcher {
   }
 
   Context* context_;
-  registry::Registry* registry_;
+  registry::JobRecords* registry_;
   JobId id_;
   WatchOptions options_;
   Block block_;
@@ -214,7 +214,7 @@ Result<void> repeat(Context& context, Duration period, const std::function<Resul
   return {};
 }
 
-Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
+Result<void> follow(Context& context, registry::JobRecords& registry, const JobId& id,
                     const std::function<Result<bool>(const registry::Job&)>& look) {
   std::optional<registry::Job> job;
   std::int64_t version = -1;
@@ -236,7 +236,7 @@ Result<void> follow(Context& context, registry::Registry& registry, const JobId&
   return repeat(context, k_follow_period, tick, "the job continues", "gridctl job watch " + id.value);
 }
 
-Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,
+Result<registry::Job> watch(Context& context, registry::JobRecords& registry, const JobId& id,
                             const WatchOptions& options) {
   Watcher watcher(context, registry, id, options);
   TRY(watcher.begin());

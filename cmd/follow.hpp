@@ -19,7 +19,7 @@ inline constexpr Duration k_follow_period = std::chrono::milliseconds{150};
 
 // Follows with the job's present state (read again only after a commit). A daemon that died in the meantime is
 // restarted.
-[[nodiscard]] Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
+[[nodiscard]] Result<void> follow(Context& context, registry::JobRecords& registry, const JobId& id,
                                   const std::function<Result<bool>(const registry::Job&)>& look);
 
 struct WatchOptions {
@@ -33,7 +33,7 @@ struct WatchOptions {
   std::string results{};     // of a bag: folder that gets what each task prints
 };
 // Shows the live view on a terminal, otherwise one line per change; returns the job when it is final.
-[[nodiscard]] Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,
+[[nodiscard]] Result<registry::Job> watch(Context& context, registry::JobRecords& registry, const JobId& id,
                                           const WatchOptions& options);
 
 }  // namespace gridctl::cmd

@@ -14,7 +14,7 @@ bool is_followed(const Context& context) {
   return status && status->running;
 }
 
-Result<void> warn_unfollowed(Context& context, registry::Registry& registry) {
+Result<void> warn_unfollowed(Context& context, registry::JobRecords& registry) {
   if (context.json) return {};
   TRY_ASSIGN(const std::size_t unfinished, registry.count_unfinished());
   if (unfinished == 0 || is_followed(context)) return {};

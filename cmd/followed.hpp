@@ -6,12 +6,12 @@
 
 #include "base/result.hpp"
 #include "cmd/context.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 
 namespace gridctl::cmd {
 
 // Warns on standard error, before a listing, that nothing follows unfinished jobs, and what to do about it.
-[[nodiscard]] Result<void> warn_unfollowed(Context& context, registry::Registry& registry);
+[[nodiscard]] Result<void> warn_unfollowed(Context& context, registry::JobRecords& registry);
 
 // Returns true while a daemon of this state directory asks its hosts for their state.
 [[nodiscard]] bool is_followed(const Context& context);

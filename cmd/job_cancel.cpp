@@ -18,7 +18,7 @@ constexpr Option k_options[] = {{"grace", 0, "TIME", "time between SIGTERM and S
                                 {"now", 0, "", "kill it immediately"},
                                 {"wait", 0, "", "return when the job has ended"}};
 
-Result<void> tell(Context& context, registry::Registry& registry, const JobId& id, std::string_view what) {
+Result<void> tell(Context& context, registry::JobRecords& registry, const JobId& id, std::string_view what) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   if (context.json) context.print_line(ui::submitted_json(id, job.name, job.state));
   else context.print_line(job.name + " (" + id.value + ") " + std::string(what));

@@ -248,7 +248,7 @@ class Drill {
 };
 
 // Ends the drill's job and waits until no host has anything from it.
-Result<void> clean_up(Context& context, registry::Registry& registry, const JobId& id, bool keep) {
+Result<void> clean_up(Context& context, registry::JobRecords& registry, const JobId& id, bool keep) {
   TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
   TRY(control::ensure_daemon(context.state, true));
   const BootTime late = context.clock.boot() + k_clean;

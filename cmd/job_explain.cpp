@@ -26,7 +26,7 @@ constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 // Returns the scheduler's present decision for a job that was not looked at yet.
-Result<std::vector<std::string>> prospects(registry::Registry& registry, const registry::Job& job,
+Result<std::vector<std::string>> prospects(registry::JobRecords& registry, const registry::Job& job,
                                            const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> prospects(registry::Registry& registry, const r
 }
 
 // The interval is tuned again while the job runs: the newest one counts, not the one assumed at the start.
-Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, std::vector<std::string>& lines) {
+Result<void> put_newest_interval(registry::JobRecords& registry, const JobId& id, std::vector<std::string>& lines) {
   TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, 0, 0));
   const auto newest = std::find_if(events.rbegin(), events.rend(), [](const registry::EventRecord& event) {
     return event.kind == "interval_tuned" || event.kind == "placed";
@@ -49,7 +49,7 @@ Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, 
   return {};
 }
 
-Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
+Result<sched::Outline> outline_of(registry::HostRecords& registry, const registry::Job& job,
                                   const std::vector<sched::HostFacts>& hosts) {
   std::vector<sched::PairLink> links;
   if (job.spec.num_nodes > 1) {
@@ -71,7 +71,7 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
 }
 
 // Adds, for a running gang, its library and the network settings of its members.
-Result<void> add_backend(registry::Registry& registry, const registry::Job& job, std::vector<std::string>& lines) {
+Result<void> add_backend(registry::HostRecords& registry, const registry::Job& job, std::vector<std::string>& lines) {
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !attempt->is_gang()) return {};
   std::vector<registry::Provider> hosts;

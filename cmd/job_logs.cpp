@@ -27,7 +27,7 @@ constexpr Option k_options[] = {
     {"timestamps", 't', "", "prefix each line with the time it was received"},
     {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
 
-Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
+Result<std::optional<AttemptNumber>> wanted_attempt(registry::RunRecords& registry, const JobId& id,
                                                     const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> number, parsed.whole("attempt"));
   if (!number) return std::optional<AttemptNumber>{};
@@ -45,7 +45,7 @@ bool has_ranks(const job::Spec& spec) {
   return spec.num_nodes > 1 || spec.gang.ranks_per_node > 1 || spec.launcher != job::Launcher::plain;
 }
 
-Result<int> print_lines(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed,
+Result<int> print_lines(Context& context, registry::JobRecords& registry, const JobId& id, const Parsed& parsed,
                         LogReader& reader, std::optional<std::uint64_t> rank) {
   TRY_ASSIGN(LogLines lines, LogLines::make(context, parsed, id, rank));
   const auto print_new = [&](const registry::Job& job) -> Result<bool> {

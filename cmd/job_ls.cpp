@@ -37,7 +37,7 @@ constexpr Option k_options[] = {
     {"output", 'o', "FORM", "more columns, none of them cut to the terminal's width", "", Completion::choices, "wide"},
     {"watch", 'w', "", "show the list again whenever it changes, until Ctrl-C"}};
 
-Result<ListedJob> listed(registry::Registry& registry, registry::JobRow job, WallTime now) {
+Result<ListedJob> listed(registry::JobRecords& registry, registry::JobRow job, WallTime now) {
   ListedJob one{std::move(job), {}, 0, now};
   one.host = one.row.provider;
   TRY_ASSIGN(const registry::Spent spent, registry.spent(one.row.id, now));
@@ -48,7 +48,7 @@ Result<ListedJob> listed(registry::Registry& registry, registry::JobRow job, Wal
   return one;
 }
 
-Result<std::vector<ListedJob>> all_listed(registry::Registry& registry, std::vector<registry::JobRow> jobs, WallTime now) {
+Result<std::vector<ListedJob>> all_listed(registry::JobRecords& registry, std::vector<registry::JobRow> jobs, WallTime now) {
   std::vector<ListedJob> list;
   list.reserve(jobs.size());
   const auto read = [&]() -> Result<void> {

@@ -75,7 +75,7 @@ Result<void> add_curves(Context& context, ui::JobPage& page) {
 }
 
 // Returns text such as "12.40 USD": the same hours on the same GPUs, or on similar ones, at a hyperscaler.
-std::string at_list_price(registry::Registry& registry, const ui::JobPage& page, WallTime now) {
+std::string at_list_price(registry::HostRecords& registry, const ui::JobPage& page, WallTime now) {
   const std::vector<job::GpuRequest>& wanted = page.job.spec.resources.gpus;
   if (wanted.empty()) return "";
   double usd = 0;

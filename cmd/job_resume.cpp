@@ -34,7 +34,7 @@ constexpr Option k_options[] = {
     {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
-Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& registry, const JobId& id,
+Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::JobRecords& registry, const JobId& id,
                                                        const Parsed& parsed) {
   if (!parsed.has("from")) return std::optional<CheckpointSeq>{};
   std::string text = parsed.value("from");
@@ -79,7 +79,7 @@ Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) 
 }
 
 // A job stopped by its own limit would be stopped again at once.
-Result<void> check_limits(registry::Registry& registry, const registry::Job& job, const job::Spec& spec, WallTime now) {
+Result<void> check_limits(registry::JobRecords& registry, const registry::Job& job, const job::Spec& spec, WallTime now) {
   TRY_ASSIGN(const registry::Spent spent, registry.spent(job.id, job.ended_at.value_or(now)));
   job::State next = job.machine;
   next.phase = job::Waiting{};
@@ -96,7 +96,7 @@ Result<void> check_limits(registry::Registry& registry, const registry::Job& job
 }
 
 // Checks the month's budget if the job was stopped for it: the next month may have begun.
-Result<void> check_month(registry::Registry& registry, const registry::Job& job, WallTime now) {
+Result<void> check_month(registry::JobRecords& registry, const registry::Job& job, WallTime now) {
   if (job.machine.limit != control::k_limit_month) return {};
   TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, now));
   const control::BudgetNow* used_up = control::used_up_for(budgets, job.spec.owner);

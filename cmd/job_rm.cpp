@@ -56,7 +56,7 @@ std::uint64_t bytes_in(const os::Path& folder) {
   return bytes;
 }
 
-Result<Going> measure(const control::Paths& paths, registry::Registry& registry, const registry::JobRow& job) {
+Result<Going> measure(const control::Paths& paths, registry::JobRecords& registry, const registry::JobRow& job) {
   Going going{.job = job};
   TRY_ASSIGN(std::vector<registry::JobRow> rows, registry.twins(job.id));
   rows.push_back(job);

@@ -144,7 +144,7 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
 }
 
 // Returns the USD per hour of a job and its twins; the workers of a bag share the price of a host.
-Result<double> price_of_all(registry::Registry& registry, const registry::Job& job, const std::vector<registry::JobRow>& twins) {
+Result<double> price_of_all(registry::JobRecords& registry, const registry::Job& job, const std::vector<registry::JobRow>& twins) {
   std::map<std::string, double> prices;
   const auto add = [&](const registry::Job& one) {
     const job::Attempt* attempt = one.machine.attempt();

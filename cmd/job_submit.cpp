@@ -259,7 +259,7 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
 }
 
 // Returns why it is not accepted: the same for a dry run and a real one.
-Result<void> check_submittable(registry::Registry& registry, const job::Spec& spec, const SubmitPreview& prospect) {
+Result<void> check_submittable(registry::HostRecords& registry, const job::Spec& spec, const SubmitPreview& prospect) {
   if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
   TRY(check_supported(registry, spec));
   if (!prospect.decision.could_ever_fit) return nothing_fits(spec.name, prospect.decision);
@@ -267,7 +267,7 @@ Result<void> check_submittable(registry::Registry& registry, const job::Spec& sp
   return {};
 }
 
-Result<int> dry_run(Context& context, registry::Registry& registry, const job::Spec& spec,
+Result<int> dry_run(Context& context, registry::HostRecords& registry, const job::Spec& spec,
                     const SubmitPreview& prospect) {
   const Result<std::vector<control::InputListing>> listed = control::list_inputs(spec);
   if (!listed) context.note("warning: cannot list the files to send: " + sanitize(listed.error().one_line()));
@@ -292,7 +292,7 @@ Result<int> dry_run(Context& context, registry::Registry& registry, const job::S
   return error;
 }
 
-Result<int> wait_for(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed) {
+Result<int> wait_for(Context& context, registry::JobRecords& registry, const JobId& id, const Parsed& parsed) {
   const bool quiet = context.json;
   Result<registry::Job> job =
       watch(context, registry, id, {.logs = !parsed.has("wait") && !quiet,

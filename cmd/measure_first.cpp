@@ -25,7 +25,7 @@ std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sc
   return hosts.size() > 1 ? hosts : std::set<std::string>{};
 }
 
-void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again) {
+void measure_between(Context& context, registry::HostRecords& registry, std::set<std::string> hosts, bool again) {
   control::MeasureAll wanted;
   wanted.even_fresh = again;
   wanted.among = std::move(hosts);

@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "cmd/context.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "sched/gang.hpp"
 
 namespace gridctl::cmd {
@@ -20,7 +20,7 @@ namespace gridctl::cmd {
                                                      const sched::Decision& member, bool again);
 // Measures the links between these hosts for some seconds and shows the progress; `again`: including those measured
 // before. A failed measurement leaves the rate unknown, and forbids nothing.
-void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again);
+void measure_between(Context& context, registry::HostRecords& registry, std::set<std::string> hosts, bool again);
 
 // Returns a warning about members on hosts of others, which exchange everything unencrypted; empty: there are none.
 [[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,

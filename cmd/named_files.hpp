@@ -2,6 +2,7 @@
 // Finds the files of this machine that a command after --, or an item of --each, names.
 #pragma once
 
+#include "cmd/command.hpp"
 #include "cmd/context.hpp"
 #include "job/spec.hpp"
 

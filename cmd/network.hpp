@@ -8,7 +8,7 @@
 namespace gridctl::cmd {
 
 // `told`: is told about the upload of the agent to a host where it is missing.
-[[nodiscard]] inline Result<control::SshNetwork> network_of(const Context& context, registry::Registry& registry,
+[[nodiscard]] inline Result<control::SshNetwork> network_of(const Context& context, registry::HostRecords& registry,
                                                             control::UploadProgress told = {}) {
   TRY_ASSIGN(ControllerId controller, registry.controller_id());
   return control::SshNetwork(context.clock, context.paths(), std::move(controller), std::move(told));

@@ -37,7 +37,7 @@ Error with_the_other_way(Error error, const registry::Job& job) {
 }
 
 // The daemon may have seen the pause already, and the job may have ended in the meantime.
-Result<void> record_pause(Context& context, registry::Registry& registry, const registry::Job& job,
+Result<void> record_pause(Context& context, registry::JobRecords& registry, const registry::Job& job,
                           const job::Attempt& attempt, const PauseWish& wish) {
   const HostName& host = attempt.lead().host;
   const WallTime now = context.now();
@@ -53,7 +53,7 @@ Result<void> record_pause(Context& context, registry::Registry& registry, const 
 
 }  // namespace
 
-Result<bool> is_paused(registry::Registry& registry, const registry::Job& job) {
+Result<bool> is_paused(registry::RunRecords& registry, const registry::Job& job) {
   TRY_ASSIGN(const std::optional<registry::Pause> pause, registry.paused(job.id));
   return pause.has_value();
 }

@@ -17,6 +17,6 @@ struct PauseWish {
 [[nodiscard]] Result<std::string> pause_in_place(Context& context, registry::Registry& registry,
                                                  const registry::Job& job, const PauseWish& wish);
 // Returns whether the current attempt of the job is paused.
-[[nodiscard]] Result<bool> is_paused(registry::Registry& registry, const registry::Job& job);
+[[nodiscard]] Result<bool> is_paused(registry::RunRecords& registry, const registry::Job& job);
 
 }  // namespace gridctl::cmd

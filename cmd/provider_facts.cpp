@@ -13,7 +13,7 @@
 namespace gridctl::cmd {
 
 namespace {
-Result<void> apply_standings(registry::Registry& registry, std::vector<sched::HostFacts>& hosts, WallTime now) {
+Result<void> apply_standings(registry::HostRecords& registry, std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const auto standings, control::load_standings(registry));
   for (sched::HostFacts& host : hosts)
     if (const auto found = standings.find(host.name.value); found != standings.end())
@@ -21,7 +21,7 @@ Result<void> apply_standings(registry::Registry& registry, std::vector<sched::Ho
   return {};
 }
 
-Result<void> take_what_jobs_hold(registry::Registry& registry, std::vector<sched::HostFacts>& hosts) {
+Result<void> take_what_jobs_hold(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
   std::map<std::string_view, sched::HostFacts*> by_name;
   for (sched::HostFacts& host : hosts) by_name[host.name.value] = &host;
   TRY_ASSIGN(const std::vector<job::State> running, registry.running());
@@ -54,7 +54,7 @@ Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registr
   return hosts;
 }
 
-Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job) {
+Result<std::vector<sched::HostFacts>> member_facts(registry::HostRecords& registry, const registry::Job& job) {
   std::vector<sched::HostFacts> hosts;
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr) return hosts;

@@ -17,7 +17,7 @@ namespace gridctl::cmd {
 [[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now);
 // Returns the facts of the members of a job's attempt alone: reading a thousand inventories takes longer than the rest
 // of a command.
-[[nodiscard]] Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job);
+[[nodiscard]] Result<std::vector<sched::HostFacts>> member_facts(registry::HostRecords& registry, const registry::Job& job);
 // Returns no_provider_fits with one line of context for each host and its reason.
 [[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);
 [[nodiscard]] Error nothing_fits(const job::Spec& spec, const sched::GangDecision& decision);

@@ -125,7 +125,7 @@ std::string title_of(const sched::LinkTask& task) {
   return task.a;
 }
 
-Result<void> set_budget(registry::Registry& registry, const std::string& name, const std::string& budget) {
+Result<void> set_budget(registry::HostRecords& registry, const std::string& name, const std::string& budget) {
   if (name.empty()) return make_error(Code::usage, "--budget needs the NAME of a host", "gridctl provider links --help");
   if (budget != "off" && !parse_size(budget))
     return make_error(Code::usage, "--budget is a size such as 200MB, or off, not '" + sanitize(budget) + "'");

@@ -47,7 +47,7 @@ Result<registry::Provider> described(const Context& context, const Parsed& parse
   return provider;
 }
 
-Result<void> check_new(registry::Registry& registry, const registry::Provider& provider) {
+Result<void> check_new(registry::HostRecords& registry, const registry::Provider& provider) {
   Result<registry::Provider> known = registry.provider(provider.name);
   if (known)
     return make_error(

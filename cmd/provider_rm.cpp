@@ -65,7 +65,7 @@ void tidy_lent(Context& context, const registry::Provider& provider) {
   context.note("its owner can remove the rest of gridctl there: gridctl lend leave");
 }
 
-void tidy(Context& context, registry::Registry& registry, const registry::Provider& provider) {
+void tidy(Context& context, registry::HostRecords& registry, const registry::Provider& provider) {
   if (control::is_lent(provider)) return tidy_lent(context, provider);
   const Result<ControllerId> controller = registry.controller_id();
   if (!controller) return;

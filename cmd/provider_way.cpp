@@ -14,7 +14,7 @@
 
 namespace gridctl::cmd {
 
-Result<registry::Way> new_way(Context& context, registry::Registry& registry, const registry::Provider& provider,
+Result<registry::Way> new_way(Context& context, registry::HostRecords& registry, const registry::Provider& provider,
                               registry::Way typed, const std::string& host_key, const std::string& again) {
   if (control::is_lent(provider))
     return make_error(Code::unsupported,

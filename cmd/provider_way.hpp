@@ -14,7 +14,7 @@ inline constexpr Duration k_way_timeout = std::chrono::minutes{2};  // login, up
 [[nodiscard]] Result<registry::Way> way_typed(const Parsed& parsed, const registry::Provider& provider,
                                               const std::string& address);
 // Logs in by it: it leads to the same machine. `again`: the command, for the hint about an unknown host key.
-[[nodiscard]] Result<registry::Way> new_way(Context& context, registry::Registry& registry,
+[[nodiscard]] Result<registry::Way> new_way(Context& context, registry::HostRecords& registry,
                                             const registry::Provider& provider, registry::Way typed,
                                             const std::string& host_key, const std::string& again);
 

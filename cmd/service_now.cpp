@@ -43,7 +43,7 @@ int ServiceNow::ready() const {
   return static_cast<int>(std::ranges::count_if(replicas, [](const ReplicaNow& one) { return one.is_ready(); }));
 }
 
-Result<JobId> resolve_service(registry::Registry& registry, const std::string& name) {
+Result<JobId> resolve_service(registry::JobRecords& registry, const std::string& name) {
   TRY_ASSIGN(const JobId id, registry.resolve(name));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   if (!job.spec.service)
@@ -61,7 +61,7 @@ Result<std::string> ask_service(Context& context, const JobId& id, const std::st
   return control::ask_balancer(socket, command, context.clock);
 }
 
-Result<ServiceNow> service_now(Context& context, registry::Registry& registry, const JobId& id) {
+Result<ServiceNow> service_now(Context& context, registry::JobRecords& registry, const JobId& id) {
   TRY_ASSIGN(registry::Job leader, registry.job(id));
   ServiceNow now{std::move(leader), {}, {}, {}};
   const control::GatewayFiles files = control::gateway_files(context.paths(), id);

@@ -10,7 +10,7 @@
 #include "cmd/context.hpp"
 #include "control/serve/balancer_text.hpp"
 #include "control/serve/gateway_files.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 
 namespace gridctl::cmd {
 
@@ -31,8 +31,8 @@ struct ServiceNow {
   [[nodiscard]] int ready() const;
 };
 // Finds a service by its name or id, or by those of a replica. not_found if it is not a service.
-[[nodiscard]] Result<JobId> resolve_service(registry::Registry& registry, const std::string& name);
-[[nodiscard]] Result<ServiceNow> service_now(Context& context, registry::Registry& registry, const JobId& id);
+[[nodiscard]] Result<JobId> resolve_service(registry::JobRecords& registry, const std::string& name);
+[[nodiscard]] Result<ServiceNow> service_now(Context& context, registry::JobRecords& registry, const JobId& id);
 // Sends commands to its HAProxy.
 [[nodiscard]] Result<std::string> ask_service(Context& context, const JobId& id, const std::string& command);
 

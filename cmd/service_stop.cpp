@@ -24,7 +24,7 @@ constexpr Option k_logs_options[] = {{"follow", 'f', "", "continue until the rep
                                      {"replica", 0, "N", "the output of this replica", "1"}};
 
 // Refuses new requests, and lets those under way finish. A refused client learns it at once.
-void drain(Context& context, registry::Registry& registry, const JobId& id, Duration most) {
+void drain(Context& context, registry::JobRecords& registry, const JobId& id, Duration most) {
   for (const BootTime deadline = context.clock.boot() + most; context.clock.boot() < deadline;) {
     if (!ask_service(context, id, control::refuse_command(context.now()))) return;
     const Result<ServiceNow> now = service_now(context, registry, id);
@@ -34,7 +34,7 @@ void drain(Context& context, registry::Registry& registry, const JobId& id, Dura
   context.note("requests are still under way after " + format_duration(most) + ": they end now");
 }
 
-Result<bool> all_ended(registry::Registry& registry, const JobId& id) {
+Result<bool> all_ended(registry::JobRecords& registry, const JobId& id) {
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   for (const registry::JobRow& twin : twins)
     if (!job::is_final(twin.state)) return false;

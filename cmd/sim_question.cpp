@@ -53,7 +53,7 @@ forecast::HostModel model_of(const registry::Provider& provider) {
   return host;
 }
 
-Result<std::vector<forecast::HostModel>> registered(registry::Registry& registry) {
+Result<std::vector<forecast::HostModel>> registered(registry::HostRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
   if (providers.empty())
     return make_error(Code::no_provider_fits, "no provider is registered",
@@ -143,7 +143,7 @@ Result<void> apply_traces(const Parsed& parsed, bool hosts_given, SimQuestion& q
 
 // --- Costs -----------------------------------------------------------------------------------------------------------
 
-Result<Costs> costs_of(registry::Registry& registry, const Parsed& parsed, SimQuestion& question) {
+Result<Costs> costs_of(registry::JobRecords& registry, const Parsed& parsed, SimQuestion& question) {
   Costs costs;
   bool size_known = false;
   const Result<JobId> former = registry.resolve(question.spec.name);

@@ -103,7 +103,7 @@ struct Found {
   std::string problem;
 };
 
-Result<std::vector<Found>> look_at(Context& context, registry::Registry& registry, const registry::Remote& remote) {
+Result<std::vector<Found>> look_at(Context& context, registry::HostRecords& registry, const registry::Remote& remote) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
   TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));

@@ -12,7 +12,7 @@ constexpr Duration k_redraw = std::chrono::milliseconds{200};
 constexpr std::string_view k_clear_line = "\r\x1b[K";
 }  // namespace
 
-Result<std::vector<registry::Remote>> chosen_remotes(registry::Registry& registry, const Parsed& parsed) {
+Result<std::vector<registry::Remote>> chosen_remotes(registry::CopyRecords& registry, const Parsed& parsed) {
   if (!parsed.positionals.empty()) {
     TRY_ASSIGN(registry::Remote remote, registry.remote(parsed.positionals[0]));
     return std::vector<registry::Remote>{std::move(remote)};

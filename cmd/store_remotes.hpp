@@ -7,7 +7,7 @@
 
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
-#include "registry/registry.hpp"
+#include "registry/copy_records.hpp"
 #include "store/copying.hpp"
 
 namespace gridctl::cmd {
@@ -15,7 +15,7 @@ namespace gridctl::cmd {
 inline constexpr int k_exits_remote[] = {3, 5, 6, 7, 8};
 
 // Returns the remote that is named, or all; not_found if there are none.
-[[nodiscard]] Result<std::vector<registry::Remote>> chosen_remotes(registry::Registry& registry, const Parsed& parsed);
+[[nodiscard]] Result<std::vector<registry::Remote>> chosen_remotes(registry::CopyRecords& registry, const Parsed& parsed);
 
 // Draws a line on a terminal that shows the progress and is overwritten each time; prints nothing elsewhere. The line
 // starts with `what`.

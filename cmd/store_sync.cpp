@@ -32,7 +32,7 @@ struct Synced {
 };
 
 // Removes the record of a copy that the remote does not list, because the copy does not exist.
-Result<void> forget_lost(registry::Registry& registry, const control::RemoteWork& work, const std::string& remote) {
+Result<void> forget_lost(registry::CopyRecords& registry, const control::RemoteWork& work, const std::string& remote) {
   TRY_ASSIGN(const auto copies, registry.copies());
   const auto& records = work.listing().records;
   for (const registry::Copy& copy : copies)
@@ -43,7 +43,7 @@ Result<void> forget_lost(registry::Registry& registry, const control::RemoteWork
 
 // Removes the record of a checkpoint of our own job that is older than its newest and not kept: a crash of ours left
 // it.
-Result<std::uint64_t> forget_left_over(registry::Registry& registry, const control::RemoteWork& work) {
+Result<std::uint64_t> forget_left_over(registry::CopyRecords& registry, const control::RemoteWork& work) {
   TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
   std::uint64_t removed = 0;
   const std::vector<store::RecordName> records = work.listing().records;

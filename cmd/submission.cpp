@@ -37,12 +37,12 @@ std::string what_of(const control::InputListing& one) {
 
 }
 
-Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec) {
+Result<void> check_named_providers(registry::HostRecords& registry, const job::Spec& spec) {
   for (const std::string& name : spec.constraints.providers) TRY(registry.provider(HostName{name}));
   return {};
 }
 
-Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
+Result<void> check_supported(registry::HostRecords& registry, const job::Spec& spec) {
   const auto only_planned = [](const std::string& what, const std::string& key) {
     return make_error(Code::unsupported,
                       what + " can be planned and explained, but running it is not built yet: " + key,

@@ -26,9 +26,9 @@ struct Submission {
 };
 
 // Fails with not_found if it names a provider that does not exist.
-[[nodiscard]] Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec);
+[[nodiscard]] Result<void> check_named_providers(registry::HostRecords& registry, const job::Spec& spec);
 // Fails with unsupported, too, for jobs that can be planned and explained but not run yet.
-[[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
+[[nodiscard]] Result<void> check_supported(registry::HostRecords& registry, const job::Spec& spec);
 // Stores the working directory, the mounts and the image archive; names on stderr the files that it left out.
 [[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);
 // Lists the files that store_inputs would store, for --dry-run: "sends the working directory /home/ada/train: 12 files,

@@ -25,7 +25,7 @@ void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& li
   }
 }
 
-Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job) {
+Result<std::optional<ToleranceView>> tolerance_view(registry::JobRecords& registry, const registry::Job& job) {
   if (job::is_final(job.state)) return std::optional<ToleranceView>{};
   TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));
   put_newest_tolerance(job, lines);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 
 namespace gridctl::cmd {
 
@@ -16,7 +16,7 @@ struct ToleranceView {
   std::string text;  // "3 of 4: if it dies, the job continues on one of 2 other hosts from its last checkpoint"
 };
 // Returns nullopt for a job that has ended or was never placed.
-[[nodiscard]] Result<std::optional<ToleranceView>> tolerance_view(registry::Registry& registry, const registry::Job& job);
+[[nodiscard]] Result<std::optional<ToleranceView>> tolerance_view(registry::JobRecords& registry, const registry::Job& job);
 // Returns the tolerance of a service with this many replicas that answer.
 [[nodiscard]] std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided, int ready);
 

@@ -20,7 +20,7 @@ std::string beside(double measured, double predicted) {
 }
 }  // namespace
 
-Result<Metrics> told_by(registry::Registry& registry, const registry::Job& job) {
+Result<Metrics> told_by(registry::RunRecords& registry, const registry::Job& job) {
   if (job.machine.head.value == 0) return Metrics{};
   Result<registry::Checkpoint> newest = registry.checkpoint(job.id, std::nullopt);
   if (newest) return std::move(newest->metrics);
@@ -48,7 +48,7 @@ std::string measured_text(const job::Predicted& predicted, const Metrics& told) 
   return join(parts, ", ");
 }
 
-Result<std::vector<plan::FinishedRun>> finished_runs(registry::Registry& registry) {
+Result<std::vector<plan::FinishedRun>> finished_runs(registry::JobRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::JobRow> rows, registry.jobs({}));
   std::vector<plan::FinishedRun> out;
   for (const registry::JobRow& row : rows) {

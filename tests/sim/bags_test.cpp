@@ -105,7 +105,7 @@ TEST(Bags, RunTheirLastStepElsewhereWhenItsHostIsLostAndTheDaemonDies) {
 
 // As `job submit --append` does.
 void append(Grid& grid, int more) {
-  registry::JobRecords& records = *grid.laptop().records();
+  registry::AllRecords& records = *grid.laptop().records();
   registry::Job bag = grid.job("bag");
   bag.spec.workload.tasks += more;
   ASSERT_TRUE(records.replace({"bag"}, bag.spec, *records.inputs({"bag"}), {grid.laptop().wall(), job::MoveWithdrawn{}}));
@@ -146,7 +146,7 @@ TEST(Bags, GiveToOthersWhatAWorkerHeldOfWhichNoJobKnowsAnyMore) {
   const job::Attempt attempt = *grid.job("bagr2").machine.attempt();
   for (std::size_t i = 0; i < 2; ++i)
     if (attempt.lead().host.value == "host" + std::to_string(i)) grid.world.hosts[i]->lose_power();
-  registry::JobRecords& records = *grid.laptop().records();
+  registry::AllRecords& records = *grid.laptop().records();
   const auto happen = [&](const job::Event& what) { ASSERT_TRUE(records.apply({"bagr2"}, {grid.laptop().wall(), what})); };
   happen(job::AttemptEnded{attempt.epoch, {job::EndKind::host_rebooted, -1, 0, ""}});
   happen(job::Collected{attempt.epoch, ""});

@@ -27,7 +27,7 @@ Result<void> SimGateways::start(const JobId& service) {
 
 void SimGateways::begin(const JobId& service) {
   Service& mine = services_[service.value];
-  registry::JobRecords* records = records_();
+  registry::AllRecords* records = records_();
   if (mine.process || records == nullptr || world_.node(laptop_).asleep) return;
   const Result<registry::Job> leader = records->job(service);
   if (!leader) return;
@@ -70,7 +70,7 @@ void SimGateways::follow(Way& way) {
 
 // False when the service is over.
 bool SimGateways::look(const JobId& service, Service& mine) {
-  registry::JobRecords* records = records_();
+  registry::AllRecords* records = records_();
   if (records == nullptr) return true;
   const auto changes = records->changes(mine.process->revision);
   if (!changes || changes->revision == mine.process->revision) return true;

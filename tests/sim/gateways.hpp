@@ -11,6 +11,7 @@
 
 #include "control/serve/gateway_access.hpp"
 #include "control/serve/gateway_rules.hpp"
+#include "registry/all_records.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {
@@ -18,7 +19,7 @@ namespace gridctl::sim {
 class SimGateways : public control::GatewayAccess {
  public:
   // `records`: those of the laptop, or nullptr while they are not open. `disk_full`: of the laptop.
-  SimGateways(World& world, int laptop, std::function<registry::JobRecords*()> records, const bool& disk_full)
+  SimGateways(World& world, int laptop, std::function<registry::AllRecords*()> records, const bool& disk_full)
       : world_(world), laptop_(laptop), records_(std::move(records)), disk_full_(disk_full) {}
 
   [[nodiscard]] bool lives(const JobId& service) override { return services_[service.value].process.has_value(); }
@@ -78,7 +79,7 @@ class SimGateways : public control::GatewayAccess {
 
   World& world_;
   const int laptop_;
-  const std::function<registry::JobRecords*()> records_;
+  const std::function<registry::AllRecords*()> records_;
   const bool& disk_full_;
   std::map<std::string, Service> services_;
   std::uint64_t processes_ = 0;

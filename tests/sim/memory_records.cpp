@@ -161,7 +161,7 @@ Result<std::vector<JobId>> MemoryRecords::unfinished() {
   return ids;
 }
 
-Result<registry::JobRecords::Changes> MemoryRecords::changes(std::int64_t after) {
+Result<registry::AllRecords::Changes> MemoryRecords::changes(std::int64_t after) {
   Changes out{revision_, {}};
   if (after > 0) {
     TRY(read());

@@ -8,10 +8,11 @@
 
 #include "records.hpp"
 #include "registry/shared_price.hpp"
+#include "support/unasked_records.hpp"
 
 namespace gridctl::sim {
 
-class MemoryRecords : public Backend, public registry::JobRecords {
+class MemoryRecords : public Backend, public testing::UnaskedRecords {
  public:
   explicit MemoryRecords(Random& random) : random_(random) {}
   [[nodiscard]] std::deque<registry::EventRecord> events(const JobId& id) const {  // of a job, the newest last
@@ -20,7 +21,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   }
 
   // Backend
-  registry::JobRecords* records() override { return this; }
+  registry::AllRecords* records() override { return this; }
   Result<void> open() override { return {}; }
   void close(bool) override {}
   void set_trouble(bool disk_full, bool errors) override { disk_full_ = disk_full, errors_ = errors; }

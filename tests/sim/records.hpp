@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "random.hpp"
-#include "registry/job_records.hpp"
+#include "registry/all_records.hpp"
 
 namespace gridctl::sim {
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  [[nodiscard]] virtual registry::JobRecords* records() = 0;  // nullptr when it is not open
+  [[nodiscard]] virtual registry::AllRecords* records() = 0;  // nullptr when it is not open
   [[nodiscard]] virtual Result<void> open() = 0;
   virtual void close(bool power_lost) = 0;  // the process is gone; with the power, also what was not synced
   virtual void set_trouble(bool disk_full, bool errors) = 0;

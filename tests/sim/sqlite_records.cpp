@@ -21,7 +21,7 @@ class SqliteRecords : public Backend {
  public:
   explicit SqliteRecords(Random& random) : random_(random), disk_(random) {}
 
-  registry::JobRecords* records() override { return registry_ ? &*registry_ : nullptr; }
+  registry::AllRecords* records() override { return registry_ ? &*registry_ : nullptr; }
   void close(bool power_lost) override {
     registry_.reset();
     if (power_lost) disk_.lose_power();

@@ -53,7 +53,7 @@ void Truth::may_go(const JobId& job, CheckpointSeq seq) {
 }
 
 void Truth::check_kept(Laptop& laptop, const JobId& job) {
-  registry::JobRecords* records = laptop.records();
+  registry::AllRecords* records = laptop.records();
   const auto known = kept_.find(index(job));
   if (records == nullptr || known == kept_.end()) return;
   const auto rows = records->checkpoints(job);
@@ -72,7 +72,7 @@ bool Truth::is_kept(int laptop, const JobId& job, Epoch epoch, const std::functi
   for (auto at = first; at != committed_.end() && std::get<0>(*at) == number && std::get<1>(*at) == epoch.value; ++at)
     if (const Content* held = content(std::get<2>(*at)); held != nullptr && fits(*held)) return true;
   // By a commit of which nobody was told.
-  registry::JobRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
+  registry::AllRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
   if (records == nullptr) return true;
   const auto rows = records->checkpoints(job);
   return !rows || std::ranges::any_of(*rows, [&](const registry::Checkpoint& one) {
@@ -184,7 +184,7 @@ void Truth::check_words(int laptop, const job::State& before, const job::Collect
 // What a member is started with is its own, as it was written down.
 void Truth::check_spec(int host, int laptop, const wire::StartRequest& request) {
   const wire::AttemptSpec& spec = request.spec;
-  registry::JobRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
+  registry::AllRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
   if (records == nullptr) return;
   const Result<registry::Job> row = records->job(spec.job);
   const auto* launching = row ? std::get_if<job::Launching>(&row->machine.phase) : nullptr;

@@ -54,7 +54,7 @@ class Laptop {
   [[nodiscard]] int deaths() const { return deaths_; }
   [[nodiscard]] SimFolders& folders() { return folders_; }
   [[nodiscard]] const SimFolders& folders() const { return folders_; }
-  [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
+  [[nodiscard]] registry::AllRecords* records() { return backend_->records(); }
   [[nodiscard]] WallTime wall() const { return clock_.wall(); }
   [[nodiscard]] BootTime boot() const { return clock_.boot(); }
   // Since when it runs, awake and without trouble, as far as was seen.

@@ -9,7 +9,7 @@
 namespace gridctl::sim {
 
 using registry::Checkpoint;
-using registry::JobRecords;
+using registry::AllRecords;
 
 void WatchedRecords::wait_for_disk() { world_.laptops[static_cast<std::size_t>(laptop_)]->wait_for_disk(); }
 
@@ -75,7 +75,7 @@ Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& twin
   return step;
 }
 
-Result<JobRecords::Commit> WatchedRecords::commit_checkpoint(Checkpoint checkpoint) {
+Result<AllRecords::Commit> WatchedRecords::commit_checkpoint(Checkpoint checkpoint) {
   const JobId id = checkpoint.job;
   const Epoch epoch = checkpoint.epoch;
   TRY_ASSIGN(Commit commit, Forwarded::commit_checkpoint(std::move(checkpoint)));

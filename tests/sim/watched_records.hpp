@@ -50,9 +50,9 @@ class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
   // For ForwardedRecords.
   template <class Operation>
   auto pass(Point point, const std::string& subject, Operation operation)
-      -> decltype(operation(std::declval<registry::JobRecords&>()));
+      -> decltype(operation(std::declval<registry::AllRecords&>()));
   template <class Operation>
-  auto look(Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>()));
+  auto look(Operation operation) -> decltype(operation(std::declval<registry::AllRecords&>()));
 
  private:
   void wait_for_disk();
@@ -83,8 +83,8 @@ inline constexpr double k_kill_rate = 0.002;  // of single operations that write
 }
 
 template <class Operation>
-auto WatchedRecords::look(Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>())) {
-  registry::JobRecords* records = backend_.records();
+auto WatchedRecords::look(Operation operation) -> decltype(operation(std::declval<registry::AllRecords&>())) {
+  registry::AllRecords* records = backend_.records();
   if (gone_ || records == nullptr) return make_error(Code::io, "the registry is not open");
   backend_.set_trouble(disk_full_, trouble_);
   auto result = operation(*records);
@@ -94,7 +94,7 @@ auto WatchedRecords::look(Operation operation) -> decltype(operation(std::declva
 
 template <class Operation>
 auto WatchedRecords::pass(Point point, const std::string& subject, Operation operation)
-    -> decltype(operation(std::declval<registry::JobRecords&>())) {
+    -> decltype(operation(std::declval<registry::AllRecords&>())) {
   if (gone_ || backend_.records() == nullptr) return make_error(Code::io, "the registry is not open");
   const Fate fate = world_.pass(laptop_, subject, point);
   if (fate == Fate::late) wait_for_disk();

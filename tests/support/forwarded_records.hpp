@@ -3,14 +3,14 @@
 // what reads: each calls the operation with the records behind it, or does not.
 #pragma once
 
-#include "registry/job_records.hpp"
 #include "support/fault_points.hpp"
+#include "support/unasked_records.hpp"
 
 namespace gridctl::testing {
 
 template <class Self>
-class ForwardedRecords : public registry::JobRecords {
-  using Records = registry::JobRecords;
+class ForwardedRecords : public UnaskedRecords {
+  using Records = registry::AllRecords;
   using Figures = std::map<std::string, std::optional<double>>;
 
  public:
@@ -158,12 +158,12 @@ class ForwardedRecords : public registry::JobRecords {
 // Operations that fail as a test has said, each once: by point, in turn.
 class FailingRecords : public ForwardedRecords<FailingRecords> {
  public:
-  explicit FailingRecords(registry::JobRecords& behind) : behind_(behind) {}
+  explicit FailingRecords(registry::AllRecords& behind) : behind_(behind) {}
   std::map<Point, std::vector<Fate>> fates;
   std::function<void(Point)> passing = [](Point) {};
 
   template <class Operation>
-  auto pass(Point point, const std::string&, Operation operation) -> decltype(operation(std::declval<registry::JobRecords&>())) {
+  auto pass(Point point, const std::string&, Operation operation) -> decltype(operation(std::declval<registry::AllRecords&>())) {
     passing(point);
     std::vector<Fate>& turns = fates[point];
     const Fate fate = turns.empty() ? Fate::well : turns.front();
@@ -179,7 +179,7 @@ class FailingRecords : public ForwardedRecords<FailingRecords> {
   }
 
  private:
-  registry::JobRecords& behind_;
+  registry::AllRecords& behind_;
 };
 
 }  // namespace gridctl::testing

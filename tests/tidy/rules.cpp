@@ -259,6 +259,18 @@ Findings check_compared_words(const Source& source) {
   return findings;
 }
 
+Findings check_whole_registry(const Source& source) {
+  static const std::regex whole(R"(registry::(Registry|AllRecords)[&*])");
+  Findings findings;
+  int number = 0;
+  for (const std::string& line : split_lines(source.text)) {
+    ++number;
+    if (line.find("registry::") != std::string::npos && std::regex_search(line, whole))
+      findings.push_back(at(source, number, "takes the whole registry; HostRecords, JobRecords, RunRecords and CopyRecords are its parts"));
+  }
+  return findings;
+}
+
 Findings check_openings(const Source& source) {
   static const std::regex opening(R"(^\s*// (What|Of|Who|Those|The same|As above|Also)\b)");
   Findings findings;

@@ -26,6 +26,11 @@ TEST(TestNamespace, IsNamedAsItsFile) {
   EXPECT_THAT(check_test_namespace({"tests/unit/os/tools.cpp", "namespace gridctl::os {\nint f() {}\n}\n"}), IsEmpty());
 }
 
+TEST(WholeRegistry, IsTakenWhereAPartIsNotEnough) {
+  EXPECT_THAT(check_whole_registry({"cmd/a.cpp", "int f(registry::Registry& registry);\nint g(registry::AllRecords* all);\n"}), SizeIs(2));
+  EXPECT_THAT(check_whole_registry({"cmd/a.cpp", "int f(registry::HostRecords& hosts);\nregistry::Registry mine;\n"}), IsEmpty());
+}
+
 TEST(TestSubjects, AreSourcesOfTheRoomOrTheRoom) {
   const std::vector<std::string> product{"src/os/file_lock.cpp", "src/control/reach/peer.hpp", "src/wire/frame.cpp"};
   const auto check = [&](const std::string& path) { return check_test_subjects({path}, product); };

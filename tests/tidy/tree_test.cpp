@@ -109,6 +109,9 @@ TEST(Tree, WordsThatDecideAreEnums) {
   expect_within({}, &check_compared_words, {"job", "sched", "control", "agent"});
 }
 
+// What takes two parts that neither holds the other: hosts and jobs, hosts and copies.
+TEST(Tree, FewTakeTheWholeRegistry) { expect_within({{"cmd", 46}, {"control", 24}}, &check_whole_registry, {}); }
+
 TEST(Tree, CommentsCanBeReadAlone) { expect_within({}, &check_openings, {}); }
 
 TEST(Tree, HoldsWhatWeWrote) {

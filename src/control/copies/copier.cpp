@@ -29,7 +29,7 @@ struct Due {
   bool has_obsolete = false;
   [[nodiscard]] bool any() const { return !copies.empty() || has_obsolete; }
 };
-Result<Due> look(registry::Registry& registry, const std::string& name, const RemoteMemory& memory) {
+Result<Due> look(registry::AllRecords& registry, const std::string& name, const RemoteMemory& memory) {
   Due due;
   TRY_ASSIGN(due.remote, registry.remote(name));
   TRY_ASSIGN(const auto offers, remote_offers(registry));
@@ -51,7 +51,7 @@ void warn(const Error& error, const std::string& doing) {
 }
 
 // Reports trouble with this remote once to each waiting job, and again when the reason changes.
-void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, RemoteMemory& memory) {
+void tell_trouble(registry::AllRecords& registry, const Due& due, const Error& error, WallTime now, RemoteMemory& memory) {
   const Result<bool> is_news = registry.note_trouble(due.remote.name, now, error);
   if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.remote.name);
   else if (*is_news) warn(error, "remote " + due.remote.name);
@@ -66,7 +66,7 @@ void tell_trouble(registry::Registry& registry, const Due& due, const Error& err
 }
 
 // Reports each refusal once in a job's life for each remote and reason, even across daemon restarts.
-Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, RemoteMemory& memory) {
+Result<void> tell_refusals(registry::JobRecords& registry, const Due& due, WallTime now, RemoteMemory& memory) {
   for (const RefusedJob& refused : due.refused) {
     const std::string text = "copies of its checkpoints are not sent to " + due.remote.name + ": " + refused.why;
     if (!memory.refused.insert(refused.job.value + " " + refused.why).second) continue;
@@ -79,7 +79,7 @@ Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTim
   return {};
 }
 
-void tell_damage(registry::Registry& registry, const registry::CopyWanted& wanted, const Error& error, WallTime now,
+void tell_damage(registry::JobRecords& registry, const registry::CopyWanted& wanted, const Error& error, WallTime now,
                  RemoteMemory& memory) {
   const registry::Checkpoint& checkpoint = wanted.checkpoint;
   memory.hopeless.insert({checkpoint.job, checkpoint.seq});
@@ -93,7 +93,7 @@ void tell_damage(registry::Registry& registry, const registry::CopyWanted& wante
 }
 
 // Copies one checkpoint, then chooses again: a newer one may have arrived.
-Result<bool> copy_one(registry::Registry& registry, RemoteWork& work, const Due& due, WallTime now,
+Result<bool> copy_one(registry::AllRecords& registry, RemoteWork& work, const Due& due, WallTime now,
                       RemoteMemory& memory) {
   const registry::CopyWanted& wanted = due.copies.front();
   const Result<store::CopyStats> copied = work.copy(wanted);
@@ -115,7 +115,7 @@ Result<void> tidy(RemoteWork& work, os::Clock& clock, RemoteMemory& memory) {
   return {};
 }
 
-Result<std::uint64_t> serve_remote(const Paths& paths, AgentNetwork& net, registry::Registry& registry, Due& due,
+Result<std::uint64_t> serve_remote(const Paths& paths, AgentNetwork& net, registry::AllRecords& registry, Due& due,
                                   os::Clock& clock, RemoteMemory& memory) {
   TRY_ASSIGN(RemoteWork work,
              RemoteWork::open(paths, net, registry, due.remote, clock, false, memory.uploads, memory.open));

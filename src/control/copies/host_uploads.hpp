@@ -9,7 +9,7 @@
 
 #include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
-#include "registry/registry.hpp"
+#include "registry/all_records.hpp"
 #include "store/copying.hpp"
 #include "store/recipe.hpp"
 #include "transfer/parallel_transfer.hpp"
@@ -30,7 +30,7 @@ class HostUploads {
  public:
   struct With {
     AgentNetwork& net;
-    registry::Registry& registry;
+    registry::AllRecords& registry;
     store::ChunkStore& chunks;
     const store::StoreKey& key;
     store::Backend& remote;

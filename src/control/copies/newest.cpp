@@ -69,7 +69,7 @@ Result<void> remember_newest(const Paths& paths, const store::StoreKey& key, con
   return os::write_file_durably(paths.newest(), store::to_text(now, key));
 }
 
-Result<std::vector<store::Newest>> newest_to_export(registry::Registry& registry, const Paths& paths,
+Result<std::vector<store::Newest>> newest_to_export(registry::AllRecords& registry, const Paths& paths,
                                                     const store::StoreKey& key, WallTime now) {
   TRY_ASSIGN(std::vector<store::Newest> all, seen_newest(paths, key));
   TRY_ASSIGN(const std::vector<registry::Copy> copies, registry.copies());
@@ -95,7 +95,7 @@ const Witness* Testimony::newer_than(const store::CopyRecord& shown) const {
   return newest;
 }
 
-Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, AgentNetwork& net,
+Result<Testimony> ask_witnesses(registry::AllRecords& registry, const Paths& paths, AgentNetwork& net,
                                 const store::StoreKey& key, const std::string& from, const store::CopyRecord& shown, os::Clock& clock) {
   Testimony all;
   TRY_ASSIGN(const std::vector<store::Newest> seen, seen_newest(paths, key));

@@ -19,7 +19,7 @@ namespace gridctl::control {
 [[nodiscard]] Result<void> remember_newest(const Paths& paths, const store::StoreKey& key,
                                            const std::vector<store::Newest>& more);
 // Returns the list for a key file: the newest checkpoint of each job at any remote, and those seen earlier.
-[[nodiscard]] Result<std::vector<store::Newest>> newest_to_export(registry::Registry& registry, const Paths& paths,
+[[nodiscard]] Result<std::vector<store::Newest>> newest_to_export(registry::AllRecords& registry, const Paths& paths,
                                                                   const store::StoreKey& key, WallTime now);
 
 struct Witness {
@@ -43,7 +43,7 @@ struct Testimony {
 };
 // Covers the job of that checkpoint, and others with its name. Lists every remote except `from` and reads its records
 // of them; a record that does not open with the key is not evidence.
-[[nodiscard]] Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths, AgentNetwork& net,
+[[nodiscard]] Result<Testimony> ask_witnesses(registry::AllRecords& registry, const Paths& paths, AgentNetwork& net,
                                               const store::StoreKey& key, const std::string& from,
                                               const store::CopyRecord& shown, os::Clock& clock);
 

@@ -54,14 +54,14 @@ std::string describe(const store::CopyStats& copied) {
   return text + ", " + format_size(copied.bytes_elsewhere) + " of it directly from its host";
 }
 
-Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& registry) {
+Result<store::RemoteMark> own_mark(const Paths& paths, registry::HostRecords& registry) {
   TRY(open_chunks(paths));  // makes the key where there is none yet
   TRY_ASSIGN(const store::StoreKey key, key_here(paths));
   TRY_ASSIGN(ControllerId controller, registry.controller_id());
   return store::RemoteMark{key.id(), std::move(controller)};
 }
 
-RemoteWork::RemoteWork(Paths paths, AgentNetwork& net, registry::Registry& registry, registry::Remote remote, os::Clock& clock,
+RemoteWork::RemoteWork(Paths paths, AgentNetwork& net, registry::AllRecords& registry, registry::Remote remote, os::Clock& clock,
                      os::FileLock lock, store::StoreKey key, store::ChunkStore chunks)
     : paths_(std::move(paths)),
       net_(&net),
@@ -72,7 +72,7 @@ RemoteWork::RemoteWork(Paths paths, AgentNetwork& net, registry::Registry& regis
       key_(std::make_unique<store::StoreKey>(std::move(key))),
       chunks_(std::move(chunks)) {}
 
-Result<RemoteWork> RemoteWork::open(const Paths& paths, AgentNetwork& net, registry::Registry& registry, const registry::Remote& remote,
+Result<RemoteWork> RemoteWork::open(const Paths& paths, AgentNetwork& net, registry::AllRecords& registry, const registry::Remote& remote,
                                   os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads,
                                     const OpenRemote& open) {
   TRY_ASSIGN(os::FileLock lock, lock_remote(paths, remote.name, wait));

@@ -20,7 +20,7 @@ class RemoteWork {
  public:
   // Takes the lock (busy when another process has it and `wait` is false), checks the mark, and lists the remote.
   // `uploads` remembers, also for later work, the hosts that could not upload packs themselves.
-  [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, AgentNetwork& net, registry::Registry& registry,
+  [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, AgentNetwork& net, registry::AllRecords& registry,
                                               const registry::Remote& remote, os::Clock& clock, bool wait,
                                               std::shared_ptr<UploadMemory> uploads = {},
                                               const OpenRemote& open = open_marked_remote);
@@ -45,14 +45,14 @@ class RemoteWork {
   [[nodiscard]] const store::RemoteLink& link() const { return link_; }
 
  private:
-  RemoteWork(Paths paths, AgentNetwork& net, registry::Registry& registry, registry::Remote remote, os::Clock& clock, os::FileLock lock,
+  RemoteWork(Paths paths, AgentNetwork& net, registry::AllRecords& registry, registry::Remote remote, os::Clock& clock, os::FileLock lock,
             store::StoreKey key, store::ChunkStore chunks);
   [[nodiscard]] Result<void> replace_copy(const registry::CopyWanted& wanted);
   [[nodiscard]] Result<bool> heal_here(const registry::CopyWanted& wanted, Repair& report);
 
   Paths paths_;
   AgentNetwork* net_;
-  registry::Registry* registry_;
+  registry::AllRecords* registry_;
   registry::Remote remote_;
   os::Clock* clock_;
   os::FileLock lock_;
@@ -68,6 +68,6 @@ class RemoteWork {
 [[nodiscard]] std::string describe(const store::CopyStats& copied);
 
 // Returns the mark that remotes of this state directory carry.
-[[nodiscard]] Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& registry);
+[[nodiscard]] Result<store::RemoteMark> own_mark(const Paths& paths, registry::HostRecords& registry);
 
 }  // namespace gridctl::control

@@ -61,7 +61,7 @@ std::string failure_domain_of(const registry::Remote& remote) {
   return std::string(url->kind == RemoteKind::host ? k_ssh : k_s3) + remote.endpoint + "/" + url->where;
 }
 
-Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry) {
+Result<std::vector<RemoteOffer>> remote_offers(registry::AllRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
   std::vector<RemoteOffer> offers;
   for (const registry::Remote& remote : remotes) {
@@ -80,7 +80,7 @@ Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry) {
 
 namespace {
 // Finds a provider by its name, or by its ssh address if only one provider has it.
-Result<registry::Provider> provider_named(registry::Registry& registry, const std::string& name) {
+Result<registry::Provider> provider_named(registry::HostRecords& registry, const std::string& name) {
   Result<registry::Provider> named = registry.provider({name});
   if (named || named.error().code != Code::not_found) return named;
   TRY_ASSIGN(std::vector<registry::Provider> all, registry.providers());
@@ -90,7 +90,7 @@ Result<registry::Provider> provider_named(registry::Registry& registry, const st
 }
 }  // namespace
 
-Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Remote& remote) {
+Result<RemoteAccess> access_to(registry::HostRecords& registry, const registry::Remote& remote) {
   RemoteAccess access{remote, std::nullopt, {}};
   TRY_ASSIGN(access.controller, registry.controller_id());
   TRY_ASSIGN(const RemoteUrl url, parse_remote_url(remote.url));
@@ -121,7 +121,7 @@ Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, 
   return transfer::open_host_remote({access.provider->name.value, url.path, marked}, open, clock);
 }
 
-Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const HostName& provider) {
+Result<std::vector<std::string>> remotes_on(registry::CopyRecords& registry, const HostName& provider) {
   TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
   std::vector<std::string> names;
   for (const registry::Remote& remote : remotes) {
@@ -131,7 +131,7 @@ Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const 
   return names;
 }
 
-Result<std::vector<RemoteAccess>> remotes_with(registry::Registry& registry, const JobId& job, CheckpointSeq seq) {
+Result<std::vector<RemoteAccess>> remotes_with(registry::AllRecords& registry, const JobId& job, CheckpointSeq seq) {
   TRY_ASSIGN(const std::vector<registry::Copy> copies, registry.copies_of(job));
   TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
   std::vector<std::pair<RemoteKind, RemoteAccess>> found;

@@ -11,7 +11,7 @@
 #include "control/copies/copy_plan.hpp"
 #include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
-#include "registry/registry.hpp"
+#include "registry/all_records.hpp"
 #include "store/backend.hpp"
 
 namespace gridctl::control {
@@ -31,7 +31,7 @@ struct RemoteUrl {
 [[nodiscard]] std::string failure_domain_of(const registry::Remote& remote);
 
 // Returns each remote with its location and owner; ssh:// remotes take them from their provider's registration.
-[[nodiscard]] Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry);
+[[nodiscard]] Result<std::vector<RemoteOffer>> remote_offers(registry::AllRecords& registry);
 
 // Holds a remote and everything needed to reach it, for threads that have no registry.
 struct RemoteAccess {
@@ -40,17 +40,17 @@ struct RemoteAccess {
   ControllerId controller;
 };
 // Accepts a provider's address too, if only one provider has it; a registered remote has the provider's name.
-[[nodiscard]] Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Remote& remote);
+[[nodiscard]] Result<RemoteAccess> access_to(registry::HostRecords& registry, const registry::Remote& remote);
 // Opens the remote without contacting it where that can wait; `net` outlives the result. Unless `marked`, it also opens
 // a remote that has no copies so far, and makes its folder.
 [[nodiscard]] Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, AgentNetwork& net,
                                                                  os::Clock& clock, bool marked = true);
 
 // Returns the names of remotes on this provider.
-[[nodiscard]] Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const HostName& provider);
+[[nodiscard]] Result<std::vector<std::string>> remotes_on(registry::CopyRecords& registry, const HostName& provider);
 
 // Returns the remotes that have a copy of this checkpoint, nearest first.
-[[nodiscard]] Result<std::vector<RemoteAccess>> remotes_with(registry::Registry& registry, const JobId& job,
+[[nodiscard]] Result<std::vector<RemoteAccess>> remotes_with(registry::AllRecords& registry, const JobId& job,
                                                             CheckpointSeq seq);
 
 }  // namespace gridctl::control

@@ -8,7 +8,7 @@
 #include "control/reach/job_folders.hpp"
 #include "os/clock.hpp"
 #include "os/executor.hpp"
-#include "registry/job_records.hpp"
+#include "registry/all_records.hpp"
 
 namespace gridctl::control {
 
@@ -16,7 +16,7 @@ struct World {
   os::Clock& clock;
   os::Executor& run;
   AgentNetwork& net;
-  registry::JobRecords& records;
+  registry::AllRecords& records;
   Freight& freight;
   JobFolders& folders;
 };

@@ -181,7 +181,7 @@ class HostCare : public FleetListener {
 };
 
 // An owner may join at any moment, and the daemon registers the host.
-bool awaits_an_owner(registry::Registry& registry, const Paths& paths, WallTime now) {
+bool awaits_an_owner(registry::HostRecords& registry, const Paths& paths, WallTime now) {
   const Result<std::vector<registry::Provider>> providers = registry.providers();
   return providers && std::ranges::any_of(*providers, [&](const registry::Provider& provider) {
            if (!is_lent(provider) || provider.last_seen_at) return false;

@@ -11,13 +11,14 @@
 #include "control/measure/bench.hpp"
 #include "control/reach/host_access.hpp"
 #include "os/executor.hpp"
+#include "registry/host_records.hpp"
 
 namespace gridctl::control {
 
 class GpuRechecks {
  public:
   // `every`: the mean time between two challenges of a host; 0: never.
-  GpuRechecks(os::Executor& run, os::Clock& clock, registry::Registry& registry, Fleet& fleet, const JobBook& book,
+  GpuRechecks(os::Executor& run, os::Clock& clock, registry::HostRecords& registry, Fleet& fleet, const JobBook& book,
               std::function<HostAccess(const FleetHost&)> access, Duration every)
       : run_(run),
         clock_(clock),
@@ -36,7 +37,7 @@ class GpuRechecks {
 
   os::Executor& run_;
   os::Clock& clock_;
-  registry::Registry& registry_;
+  registry::HostRecords& registry_;
   Fleet& fleet_;
   const JobBook& book_;
   std::function<HostAccess(const FleetHost&)> access_;

@@ -7,12 +7,13 @@
 
 #include "control/fleet/fleet.hpp"
 #include "control/reach/agent_network.hpp"
+#include "registry/host_records.hpp"
 
 namespace gridctl::control {
 
 class HostRescans : public FleetListener {
  public:
-  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, AgentNetwork& net, Fleet& fleet)
+  HostRescans(os::Executor& run, os::Clock& clock, registry::HostRecords& registry, AgentNetwork& net, Fleet& fleet)
       : run_(run), clock_(clock), registry_(registry), net_(net), fleet_(fleet) {
     fleet_.listen(*this);
   }
@@ -22,7 +23,7 @@ class HostRescans : public FleetListener {
  private:
   os::Executor& run_;
   os::Clock& clock_;
-  registry::Registry& registry_;
+  registry::HostRecords& registry_;
   AgentNetwork& net_;
   Fleet& fleet_;
   std::set<std::string> under_way_;  // names of hosts

@@ -8,6 +8,7 @@
 #include "control/reach/agent_network.hpp"
 #include "control/reach/request.hpp"
 #include "control/reach/ways.hpp"
+#include "lend/call.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {

@@ -66,13 +66,13 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   return std::nullopt;
 }
 
-Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name) {
+Result<sched::HostStanding> load_standing(registry::HostRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
   if (!row) return sched::HostStanding{};
   return sched::parse_standing(row->body).value_or(sched::HostStanding{});
 }
 
-Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobRecords& registry) {
+Result<std::map<std::string, sched::HostStanding>> load_standings(registry::HostRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::HostReport> rows, registry.host_reports(std::string(k_standing_kind)));
   std::map<std::string, sched::HostStanding> out;
   for (const registry::HostReport& row : rows)
@@ -80,18 +80,18 @@ Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobR
   return out;
 }
 
-Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name) {
+Result<bool> was_looked_at(registry::HostRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
   return row.has_value();
 }
 
-Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
+Result<void> save_health(registry::HostRecords& registry, const HostName& name, WallTime now,
                          const wire::HealthReport& report, const sched::HostStanding& standing) {
   TRY(registry.save_host_report({name, std::string(k_health_kind), now, wire::encode(report)}));
   return registry.save_host_report({name, std::string(k_standing_kind), now, sched::to_json(standing)});
 }
 
-Result<void> record_changes(registry::JobRecords& registry, const HostName& name, WallTime now,
+Result<void> record_changes(registry::HostRecords& registry, const HostName& name, WallTime now,
                             const std::vector<sched::Change>& changes) {
   std::vector<std::pair<const sched::Change*, std::vector<std::string>>> groups;
   for (const sched::Change& change : changes) {
@@ -131,7 +131,7 @@ void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing
   }
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::JobRecords& registry,
+Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::HostRecords& registry,
                                                                       const HostName& name, WallTime now) {
   std::vector<std::pair<std::string, std::string>> lines;
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_health_kind)));
@@ -171,7 +171,7 @@ Result<SeenHealth> see_health(AgentNetwork& net, const registry::Provider& provi
   return SeenHealth{std::move(*reply.report), reply.wall_ms - now.ms};
 }
 
-Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork& net,
+Result<CheckedHealth> check_health(registry::HostRecords& registry, AgentNetwork& net,
                                    const registry::Provider& provider, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(SeenHealth seen, see_health(net, provider, deadline, clock));
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));

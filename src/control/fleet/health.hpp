@@ -12,7 +12,7 @@
 #include "base/ids.hpp"
 #include "control/reach/agent_network.hpp"
 #include "os/clock.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/standing/standing.hpp"
 #include "wire/frame.hpp"
@@ -77,14 +77,14 @@ struct Unfit {
                                                   const std::vector<std::string>& gpu_uuids);
 
 // Loads the standing from the registry. An unreadable standing counts as none.
-[[nodiscard]] Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name);
+[[nodiscard]] Result<sched::HostStanding> load_standing(registry::HostRecords& registry, const HostName& name);
 // Loads the standings of all hosts that were checked, by name.
-[[nodiscard]] Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobRecords& registry);
-[[nodiscard]] Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name);
-[[nodiscard]] Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
+[[nodiscard]] Result<std::map<std::string, sched::HostStanding>> load_standings(registry::HostRecords& registry);
+[[nodiscard]] Result<bool> was_looked_at(registry::HostRecords& registry, const HostName& name);
+[[nodiscard]] Result<void> save_health(registry::HostRecords& registry, const HostName& name, WallTime now,
                                        const wire::HealthReport& report, const sched::HostStanding& standing);
 // Turns each change into an event of the host; equal changes of several GPUs become one. Counts failures of GPUs.
-[[nodiscard]] Result<void> record_changes(registry::JobRecords& registry, const HostName& name, WallTime now,
+[[nodiscard]] Result<void> record_changes(registry::HostRecords& registry, const HostName& name, WallTime now,
                                           const std::vector<sched::Change>& changes);
 
 // Returns the code of the sign that an engine, which worked before, does not work now.
@@ -94,7 +94,7 @@ struct Unfit {
 void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing, WallTime now);
 
 // Returns pairs of label and text for `provider show`; empty for a host that was never checked.
-[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::JobRecords& registry,
+[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::HostRecords& registry,
                                                                                     const HostName& name, WallTime now);
 
 // Connects, requests a new report and judges it; a clean unit is ok at once. Records everything.
@@ -104,7 +104,7 @@ struct CheckedHealth {
   sched::HostStanding standing;
   std::vector<sched::Change> changes;
 };
-[[nodiscard]] Result<CheckedHealth> check_health(registry::JobRecords& registry, AgentNetwork& net,
+[[nodiscard]] Result<CheckedHealth> check_health(registry::HostRecords& registry, AgentNetwork& net,
                                                  const registry::Provider& provider, BootTime deadline,
                                                  os::Clock& clock);
 // Holds a report without a judgement, for looking at many hosts at once.

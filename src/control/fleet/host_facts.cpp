@@ -34,7 +34,7 @@ void tell_time_left(sched::HostFacts& facts, WallTime now) {
   if (facts.until) facts.left = std::chrono::milliseconds{facts.until->ms - now.ms};
 }
 
-Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry) {
+Result<std::map<std::string, sched::Figures>> link_figures(registry::HostRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
   std::map<std::string, sched::Figures> found;
   for (const auto& [name, network] : networks_of(links)) {
@@ -66,7 +66,7 @@ void take_away(sched::HostFacts& host, const job::Member& member) {
   sched::take_away(host, member.gpu_uuids, member.cpus, member.memory_bytes);
 }
 
-Result<std::vector<sched::PairLink>> pair_links(registry::JobRecords& registry) {
+Result<std::vector<sched::PairLink>> pair_links(registry::HostRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::HostLink> measured, registry.links());
   std::vector<sched::PairLink> links;
   for (const registry::HostLink& link : measured) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "job/state.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
 
@@ -19,9 +19,9 @@ namespace gridctl::control {
 void tell_time_left(sched::HostFacts& facts, WallTime now);
 // Returns the measured figures of each host's links, as `provider show` lists them: inet_up, inet_down (Mbit/s) and rtt
 // (ms), by name.
-[[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry);
+[[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::HostRecords& registry);
 // Returns the measured links between hosts in the scheduler's form.
-[[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::JobRecords& registry);
+[[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::HostRecords& registry);
 // Returns the view that a query has of the provider. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // Subtracts the resources that one member of a running attempt holds.

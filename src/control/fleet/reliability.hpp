@@ -16,7 +16,7 @@
 
 #include "job/state.hpp"
 #include "os/clock.hpp"
-#include "registry/registry.hpp"
+#include "registry/all_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/standing/reliability.hpp"
 
@@ -24,7 +24,7 @@ namespace gridctl::control {
 
 class ReliabilityLog {
  public:
-  ReliabilityLog(registry::JobRecords& registry, os::Clock& clock) : registry_(registry), clock_(clock) {}
+  ReliabilityLog(registry::AllRecords& registry, os::Clock& clock) : registry_(registry), clock_(clock) {}
   ReliabilityLog(const ReliabilityLog&) = delete;
   ReliabilityLog& operator=(const ReliabilityLog&) = delete;
   ~ReliabilityLog() { save(); }
@@ -75,7 +75,7 @@ class ReliabilityLog {
   void judge_all();
   void event(const HostName& name, const std::string& kind, const std::string& text);
 
-  registry::JobRecords& registry_;
+  registry::AllRecords& registry_;
   os::Clock& clock_;
   std::map<std::string, Host> hosts_;
   std::map<std::string, BootTime> placed_;  // "JOB/EPOCH" -> when its attempt was placed

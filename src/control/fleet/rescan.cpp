@@ -180,7 +180,7 @@ std::string summary(std::span<const InventoryChange> changes) {
   return join(lines, "; ");
 }
 
-Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry, const registry::Provider& found,
+Result<std::vector<InventoryChange>> keep_examined(registry::HostRecords& registry, const registry::Provider& found,
                                                    WallTime now) {
   TRY_ASSIGN(registry::Provider row, registry.provider(found.name));
   const Inventory before = std::exchange(row.inventory, found.inventory);

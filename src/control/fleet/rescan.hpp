@@ -8,7 +8,7 @@
 
 #include "base/inventory.hpp"
 #include "control/fleet/register_host.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 
 namespace gridctl::control {
 
@@ -29,7 +29,7 @@ struct InventoryChange {
 
 // Merges the examined facts into the provider's present row (it may have been drained in the meantime), and adds each
 // kind of difference to the host's history: "rebooted", "machine_replaced", "inventory_changed".
-[[nodiscard]] Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
+[[nodiscard]] Result<std::vector<InventoryChange>> keep_examined(registry::HostRecords& registry,
                                                                  const registry::Provider& found, WallTime now);
 
 // Returns the contradictions between the owner's statements and the machine, one line each.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "registry/registry.hpp"
+#include "registry/job_records.hpp"
 
 namespace gridctl::control {
 

@@ -65,7 +65,7 @@ Result<std::optional<sched::CurrentRun>> present_of(registry::JobRecords& regist
   return std::optional{std::move(present)};
 }
 
-Result<void> apply_links(registry::JobRecords& registry, const job::Spec& spec, const sched::JobKnowledge& known,
+Result<void> apply_links(registry::HostRecords& registry, const job::Spec& spec, const sched::JobKnowledge& known,
                          std::vector<sched::HostFacts>& hosts) {
   const Result<sched::Query> query = sched::Query::parse(spec.constraints.query);
   const bool asked = query && query->asks(sched::FieldSource::links);

@@ -5,7 +5,8 @@
 
 #include <optional>
 
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
+#include "registry/job_records.hpp"
 #include "sched/deadline.hpp"
 #include "sched/place.hpp"
 
@@ -23,7 +24,7 @@ inline constexpr double k_bytes_worth_links = 64e6;
                                                                   const std::vector<sched::HostFacts>& hosts,
                                                                   WallTime now);
 // Adds the measured links of the hosts if a query or the job's bytes need them.
-[[nodiscard]] Result<void> apply_links(registry::JobRecords& registry, const job::Spec& spec,
+[[nodiscard]] Result<void> apply_links(registry::HostRecords& registry, const job::Spec& spec,
                                        const sched::JobKnowledge& known, std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::control

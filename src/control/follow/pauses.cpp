@@ -29,11 +29,11 @@ job::Record resumed_in_place(const job::Attempt& attempt, const HostName& host) 
   return {"resumed_in_place", "resumed on " + host.value + ", where it was paused", attempt.epoch, host};
 }
 
-Result<void> set_host_paused(registry::JobRecords& records, const HostName& name, bool paused, WallTime at) {
+Result<void> set_host_paused(registry::HostRecords& records, const HostName& name, bool paused, WallTime at) {
   return records.save_host_report({name, k_report_kind, at, paused ? k_paused_body : k_released_body});
 }
 
-Result<void> apply_pauses(registry::JobRecords& records, std::vector<sched::HostFacts>& hosts) {
+Result<void> apply_pauses(registry::HostRecords& records, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const auto reports, records.host_reports(k_report_kind));
   for (const registry::HostReport& report : reports) {
     if (report.body != k_paused_body) continue;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "control/reach/host_access.hpp"
-#include "registry/job_records.hpp"
+#include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "wire/pause.hpp"
 
@@ -20,8 +20,8 @@ namespace gridctl::control {
 [[nodiscard]] job::Record resumed_in_place(const job::Attempt& attempt, const HostName& host);
 
 // A paused host gets no new jobs until it is released.
-[[nodiscard]] Result<void> set_host_paused(registry::JobRecords& records, const HostName& name, bool paused,
+[[nodiscard]] Result<void> set_host_paused(registry::HostRecords& records, const HostName& name, bool paused,
                                            WallTime at);
-[[nodiscard]] Result<void> apply_pauses(registry::JobRecords& records, std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] Result<void> apply_pauses(registry::HostRecords& records, std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::control

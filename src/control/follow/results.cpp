@@ -50,7 +50,7 @@ HostReach with_budget(HostReach host, const os::Clock& clock) {
   return host;
 }
 
-Result<void> note_left_there(registry::JobRecords& records, const JobId& job, Epoch epoch, const HostName& host,
+Result<void> note_left_there(registry::RunRecords& records, const JobId& job, Epoch epoch, const HostName& host,
                              WallTime now) {
   TRY_ASSIGN(const std::optional<registry::Results> before, records.results(job));
   registry::Results results = before.value_or(registry::Results{});

@@ -48,7 +48,7 @@ void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply
 [[nodiscard]] ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
                                           const std::optional<registry::Results>& before);
 // Notes that outputs could not be fetched and stay on their host for a while, for `job pull`.
-[[nodiscard]] Result<void> note_left_there(registry::JobRecords& records, const JobId& job, Epoch epoch,
+[[nodiscard]] Result<void> note_left_there(registry::RunRecords& records, const JobId& job, Epoch epoch,
                                            const HostName& host, WallTime now);
 // Records the results, and adds them to the job's history. `at_end`: those of an attempt that has ended.
 [[nodiscard]] Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch,

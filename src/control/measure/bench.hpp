@@ -15,7 +15,7 @@
 #include "control/reach/host_access.hpp"
 #include "os/clock.hpp"
 #include "probe/bench_challenge.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/standing/verdict.hpp"
 #include "wire/bench.hpp"
@@ -93,14 +93,14 @@ struct BenchTalk {
 
 // Loads and saves the report in the registry. Saving adds the changes to the host's history. An unreadable report
 // counts as none.
-[[nodiscard]] Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registry, const HostName& name);
-[[nodiscard]] Result<void> save_bench_report(registry::Registry& registry, const HostName& name,
+[[nodiscard]] Result<std::optional<BenchReport>> load_bench_report(registry::HostRecords& registry, const HostName& name);
+[[nodiscard]] Result<void> save_bench_report(registry::HostRecords& registry, const HostName& name,
                                              const BenchReport& report, const std::optional<BenchReport>& before);
 // Fills in attributes of a host's inventory, for display, that only a benchmark revealed: units and the width of the
 // memory bus. By the GPU's uuid: the names of the filled attributes.
 using Measured = std::map<std::string, std::vector<std::string>>;
 [[nodiscard]] Measured fill_measured(Inventory& inventory, const BenchReport& report);
 // Tells the scheduler which of these hosts differ from their declaration.
-[[nodiscard]] Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] Result<void> apply_bench(registry::HostRecords& registry, std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::control

@@ -179,14 +179,14 @@ Measured fill_measured(Inventory& inventory, const BenchReport& report) {
   return measured;
 }
 
-Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registry, const HostName& name) {
+Result<std::optional<BenchReport>> load_bench_report(registry::HostRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto stored, registry.host_report(name, std::string(k_kind)));
   if (!stored) return std::optional<BenchReport>{};
   Result<BenchReport> report = parse_bench_report(stored->body);
   return report ? std::optional(*std::move(report)) : std::nullopt;
 }
 
-Result<void> save_bench_report(registry::Registry& registry, const HostName& name, const BenchReport& report,
+Result<void> save_bench_report(registry::HostRecords& registry, const HostName& name, const BenchReport& report,
                                const std::optional<BenchReport>& before) {
   TRY(registry.save_host_report({name, std::string(k_kind), report.at, to_json(report)}));
   std::map<std::string, std::optional<double>> figures;
@@ -198,7 +198,7 @@ Result<void> save_bench_report(registry::Registry& registry, const HostName& nam
   return registry.add_host_event({0, name, report.at, std::string(k_kind), report.summary()});
 }
 
-Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
+Result<void> apply_bench(registry::HostRecords& registry, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_kind)));
   for (const registry::HostReport& stored : reports) {
     // Most reports are fine, and reading them completely would cost more than the rest of placing.

@@ -77,7 +77,7 @@ std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLin
 
 namespace {
 // Builds the picture of these hosts alone. The answer for a host depends only on the hosts of its declared site.
-Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& paths,
+Result<NetworkPicture> picture_of(registry::HostRecords& registry, const Paths& paths,
                                   std::vector<registry::Provider> providers) {
   NetworkPicture picture;
   picture.providers = std::move(providers);
@@ -111,12 +111,12 @@ Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& pat
 }
 }  // namespace
 
-Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths) {
+Result<NetworkPicture> network_picture(registry::HostRecords& registry, const Paths& paths) {
   TRY_ASSIGN(std::vector<registry::Provider> providers, registry.providers());
   return picture_of(registry, paths, std::move(providers));
 }
 
-Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name) {
+Result<std::string> network_line(registry::HostRecords& registry, const Paths& paths, const HostName& name) {
   // A person who asks about one host does not wait for the distances between a thousand.
   TRY_ASSIGN(registry::Provider own, registry.provider(name));
   std::vector<registry::Provider> near;
@@ -154,7 +154,7 @@ std::optional<double> slowest_rate(const std::vector<registry::HostLink>& links,
 }
 }  // namespace
 
-Result<std::uint64_t> measuring_bytes_left(registry::Registry& registry, const registry::Provider& provider,
+Result<std::uint64_t> measuring_bytes_left(registry::HostRecords& registry, const registry::Provider& provider,
                                            WallTime now, bool asked) {
   TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
   TRY_ASSIGN(const auto report, registry.host_report(provider.name, std::string(k_network_report)));

@@ -113,7 +113,7 @@ Result<void> NetworkRecorder::transferred(const LinkMeter::Note& note, WallTime 
   return registry_.save_link(link(source, target, now, {}, std::max(rate, before)));
 }
 
-Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
+Result<void> apply_countries(registry::HostRecords& registry, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_network_report)));
   std::map<std::string, NetworkReport> by_host;
   for (const registry::HostReport& report : reports)

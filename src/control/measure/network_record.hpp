@@ -13,7 +13,7 @@
 #include "control/measure/network_report.hpp"
 #include "control/reach/link_meter.hpp"
 #include "probe/netperf.hpp"
-#include "registry/registry.hpp"
+#include "registry/host_records.hpp"
 #include "sched/link_schedule.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
@@ -44,7 +44,7 @@ struct NetworkPicture {
   sched::Topology topology;
   std::map<std::string, sched::CountryFinding> countries;  // by provider
 };
-[[nodiscard]] Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths);
+[[nodiscard]] Result<NetworkPicture> network_picture(registry::HostRecords& registry, const Paths& paths);
 // Returns the JSON for `provider links --json`; for one provider only when `only` names it.
 [[nodiscard]] std::string to_json(const NetworkPicture& picture, const std::string& only, WallTime now);
 // Formats a rate as "91.4 Mbit/s" or "9.4 Gbit/s".
@@ -53,17 +53,17 @@ struct NetworkPicture {
 [[nodiscard]] std::string rtt_text(Duration rtt);
 // Returns one line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty if
 // nothing is known.
-[[nodiscard]] Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name);
+[[nodiscard]] Result<std::string> network_line(registry::HostRecords& registry, const Paths& paths, const HostName& name);
 
 // Marks the hosts whose declared region cannot be true, because even light would be too slow.
-[[nodiscard]] Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] Result<void> apply_countries(registry::HostRecords& registry, std::vector<sched::HostFacts>& hosts);
 
 // Returns the due measurements among the hosts that answer. `asked`: by a person, who may spend more than the daemon.
 [[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
                                                             const std::function<bool(const std::string&)>& is_up,
                                                             bool asked = false);
 // Returns the bytes that may still be moved today to measure this host's links, both directions together.
-[[nodiscard]] Result<std::uint64_t> measuring_bytes_left(registry::Registry& registry,
+[[nodiscard]] Result<std::uint64_t> measuring_bytes_left(registry::HostRecords& registry,
                                                          const registry::Provider& provider, WallTime now, bool asked);
 // Returns the landmarks that hosts connect to directly.
 [[nodiscard]] std::vector<wire::ReachRequest::Target> reach_targets(const std::vector<LandmarkRow>& landmarks,
@@ -71,7 +71,7 @@ struct NetworkPicture {
 
 class NetworkRecorder {
  public:
-  NetworkRecorder(registry::Registry& registry, Paths paths) : registry_(registry), paths_(std::move(paths)) {}
+  NetworkRecorder(registry::HostRecords& registry, Paths paths) : registry_(registry), paths_(std::move(paths)) {}
 
   [[nodiscard]] Result<void> pinged(const registry::Provider& provider, const probe::RttWindow& window,
                                     const LinkIndex& links, WallTime now);
@@ -89,7 +89,7 @@ class NetworkRecorder {
   [[nodiscard]] Result<void> save(const HostName& name, const NetworkReport& report, WallTime now);
   [[nodiscard]] Result<void> tell(const HostName& name, const std::string& kind, const std::string& text, WallTime now);
 
-  registry::Registry& registry_;
+  registry::HostRecords& registry_;
   Paths paths_;
 };
 

@@ -31,7 +31,7 @@ std::string name_of(const sched::LinkTask& task) {
 }
 
 // Returns the bytes each way. Unknown counts as zero.
-std::uint64_t bytes_for(registry::Registry& registry, const sched::LinkTask& task, const registry::Provider& a,
+std::uint64_t bytes_for(registry::HostRecords& registry, const sched::LinkTask& task, const registry::Provider& a,
                         const registry::Provider* b, WallTime now, bool asked) {
   using Kind = sched::LinkTask::Kind;
   if (task.kind != Kind::pair && task.kind != Kind::here) return 0;
@@ -50,7 +50,7 @@ std::vector<LandmarkRow> asked_of_hosts(const Paths& paths) {
 
 }  // namespace
 
-NetworkWatch::NetworkWatch(os::Loop& loop, os::Clock& clock, registry::Registry& registry, Paths paths,
+NetworkWatch::NetworkWatch(os::Loop& loop, os::Clock& clock, registry::HostRecords& registry, Paths paths,
                            LinkMeter& meter, std::function<std::optional<HostAccess>(const HostName&)> work_place,
                            std::function<bool(const std::string&)> is_up)
     : loop_(loop),
@@ -171,7 +171,7 @@ void NetworkWatch::ended(const sched::LinkTask& task, const Result<void>& outcom
 
 namespace {
 
-Result<void> measure_one(registry::Registry& registry, NetworkRecorder& recorder, const sched::LinkTask& task,
+Result<void> measure_one(registry::HostRecords& registry, NetworkRecorder& recorder, const sched::LinkTask& task,
                          const Paths& paths, const HostAccess& a, const HostAccess* b) {
   os::Clock& clock = *a.clock;
   const std::uint64_t bytes =
@@ -211,7 +211,7 @@ void forget_ages(NetworkPicture& picture) {
 
 }  // namespace
 
-Result<void> measure_now(registry::Registry& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
+Result<void> measure_now(registry::HostRecords& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
                          const MeasureAll& wanted) {
   NetworkRecorder recorder(registry, paths);
   TRY_ASSIGN(NetworkPicture picture, network_picture(registry, paths));

@@ -20,7 +20,7 @@ class NetworkWatch {
  public:
   // `work_place` returns what is needed to reach a provider; `is_up` returns whether it answers now. All must outlive
   // this object.
-  NetworkWatch(os::Loop& loop, os::Clock& clock, registry::Registry& registry, Paths paths, LinkMeter& meter,
+  NetworkWatch(os::Loop& loop, os::Clock& clock, registry::HostRecords& registry, Paths paths, LinkMeter& meter,
                std::function<std::optional<HostAccess>(const HostName&)> work_place,
                std::function<bool(const std::string&)> is_up);
 
@@ -37,7 +37,7 @@ class NetworkWatch {
 
   os::Loop& loop_;
   os::Clock& clock_;
-  registry::Registry& registry_;
+  registry::HostRecords& registry_;
   Paths paths_;
   LinkMeter& meter_;
   std::function<std::optional<HostAccess>(const HostName&)> work_place_;
@@ -59,7 +59,7 @@ struct MeasureAll {
   std::set<std::string> among{};    // only links between these hosts; empty: no matter
   std::optional<BootTime> until{};  // nothing begins after this instant
 };
-[[nodiscard]] Result<void> measure_now(registry::Registry& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
+[[nodiscard]] Result<void> measure_now(registry::HostRecords& registry, const Paths& paths, AgentNetwork& net, os::Clock& clock,
                                        const MeasureAll& wanted);
 
 }  // namespace gridctl::control

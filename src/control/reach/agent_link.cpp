@@ -46,17 +46,6 @@ Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> in
   }
 }
 
-Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime deadline, os::Clock& clock) {
-  while (!bytes.empty() || !channel.flushed()) {
-    TRY_ASSIGN(const auto count, channel.write(bytes));
-    if (count) bytes = bytes.subspan(*count);
-    if (count && *count > 0) continue;
-    if (clock.boot() >= deadline) return too_late(channel, "take what we sent");
-    TRY(wait_for_channel(channel, true, deadline, clock));
-  }
-  return {};
-}
-
 Result<bool> BlockingLink::take_in() {
   if (ended_ || decoder_.buffered() >= k_taken_in_max) return false;
   std::array<std::byte, k_read_bytes> buffer;

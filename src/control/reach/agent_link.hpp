@@ -32,7 +32,6 @@ struct AgentSession {
 // Until the channel may have moved on, or a quarter of a second; false at the deadline.
 [[nodiscard]] Result<bool> wait_for_channel(const ssh::Channel& channel, bool output_pending, BootTime deadline,
                                             os::Clock& clock);
-[[nodiscard]] Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime deadline, os::Clock& clock);
 
 // For worker threads. One thread may send while another receives. While it sends it also takes in what arrives (at most
 // 8 MiB), so that two sides that both send do not wait for each other for ever.

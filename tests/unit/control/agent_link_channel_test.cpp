@@ -104,20 +104,6 @@ TEST_F(OverAChannel, ReadingWaitsUntilTheDeadlineAndKeepsTheConnectionAlive) {
   EXPECT_THAT(read_blocking(*one, into, soon(), clock), FailsWith(Code::host_unreachable));
 }
 
-TEST_F(OverAChannel, WritingGoesOnUntilAllHasLeft) {
-  const auto one = channel();
-  wire.takes = 2;
-  EXPECT_THAT(write_blocking(*one, as_bytes(std::string_view("hello")), clock.boot() + 1s, clock), IsOk());
-  EXPECT_EQ(wire.got, "hello");
-  wire.takes = 0;
-  EXPECT_THAT(write_blocking(*one, as_bytes(std::string_view("more")), soon(), clock).error().message,
-              HasSubstr("did not take what we sent in time"));
-  wire.takes = 100;
-  wire.flushed = false;
-  EXPECT_THAT(write_blocking(*one, as_bytes(std::string_view("more")), soon(), clock), FailsWith(Code::timed_out))
-      << "taken is not sent";
-}
-
 TEST_F(OverAChannel, AFrameIsReceivedHoweverItIsCut) {
   const std::string bytes = bytes_of(frame);
   for (const char byte : bytes) wire.says.emplace_back(1, byte);
