@@ -15,7 +15,7 @@ class CopyRecords {
  public:
   virtual ~CopyRecords() = default;
 
-  // Of every checkpoint kept, every job's inputs and outputs.
+  // Returns those of every checkpoint kept, and of every job's inputs and outputs.
   [[nodiscard]] virtual Result<std::vector<Digest>> live_roots() = 0;
   [[nodiscard]] virtual Result<void> add_remote(const Remote& remote) = 0;  // exists when the name is taken
   [[nodiscard]] virtual Result<void> remove_remote(const std::string& name) = 0;  // with what is known of its copies

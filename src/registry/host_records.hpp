@@ -45,7 +45,7 @@ class HostRecords {
   [[nodiscard]] virtual Result<void> save_host_report(const HostReport& report) = 0;
   [[nodiscard]] virtual Result<std::optional<HostReport>> host_report(const HostName& name,
                                                                       const std::string& kind) = 0;
-  // Of every host, by name.
+  // Returns those of every host, by name.
   [[nodiscard]] virtual Result<std::vector<HostReport>> host_reports(const std::string& kind) = 0;
   // Inserts the span, or replaces the one with the same beginning; the oldest beyond k_host_spans_max go.
   [[nodiscard]] virtual Result<void> save_host_span(const HostSpan& span) = 0;

@@ -8,6 +8,7 @@
 #include "control/copies/remote_work.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "os/process.hpp"
+#include "registry/registry.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::cmd::remote_attacks_test {

@@ -3,6 +3,7 @@
 #include "control/follow/allowances.hpp"
 
 #include "followed_jobs.hpp"
+#include "registry/registry.hpp"
 
 namespace gridctl::control::allowances_test {
 namespace {

@@ -9,6 +9,7 @@
 #include "control/measure/network_record.hpp"
 #include "hand_clock.hpp"
 #include "measured_hosts.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

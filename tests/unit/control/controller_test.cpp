@@ -5,6 +5,7 @@
 #include "control/daemon/gpu_rechecks.hpp"
 #include "followed_jobs.hpp"
 #include "new_polls.hpp"
+#include "registry/registry.hpp"
 #include "scripted_freight.hpp"
 
 namespace gridctl::control::controller_test {

@@ -21,6 +21,7 @@
 #include "os/host_name.hpp"
 #include "os/loop_executor.hpp"
 #include "os/process.hpp"
+#include "registry/registry.hpp"
 #include "ssh_hosts.hpp"
 #include "support/results.hpp"
 

@@ -12,6 +12,7 @@
 #include "control/fleet/fleet.hpp"
 #include "control/follow/job_files.hpp"
 #include "hand_world.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

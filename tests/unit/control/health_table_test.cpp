@@ -4,6 +4,7 @@
 
 #include "control/fleet/health.hpp"
 #include "control/fleet/host_facts.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -5,6 +5,7 @@
 #include "control/copies/host_uploads.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "hand_clock.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "unit/store/remote_fixtures.hpp"
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "control/measure/network_record.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "control/measure/network.hpp"
 #include "control/measure/network_watch.hpp"
+#include "registry/registry.hpp"
 #include "ssh_hosts.hpp"
 #include "support/results.hpp"
 #include "wire/messages.hpp"

@@ -4,6 +4,7 @@
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "control/measure/network_record.hpp"
+#include "registry/registry.hpp"
 #include "sched/query/query.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"

@@ -5,6 +5,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/remote_work.hpp"
 #include "control/reach/ssh_network.hpp"
+#include "registry/registry.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control::newest_test {

@@ -6,6 +6,7 @@
 
 #include "control/fleet/health.hpp"
 #include "control/follow/tuning.hpp"
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -6,6 +6,7 @@
 #include "control/copies/copier.hpp"
 #include "control/copies/remote_work.hpp"
 #include "control/reach/ssh_network.hpp"
+#include "registry/registry.hpp"
 #include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "registry/registry.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::control::rescan_test {

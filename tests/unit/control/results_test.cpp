@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "registry/registry.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
