@@ -165,6 +165,7 @@ class Truth {
   void check_spec(int host, int laptop, const wire::StartRequest& request);
   void check_last(int laptop, const job::State& before, const job::State& after);
   void check_words(int laptop, const job::State& before, const job::Collected& collected);
+  void check_last_line(const job::State& before, const job::State& after, const job::Collected& collected);
   void check_left();
   void check_money();
   [[nodiscard]] bool is_kept(int laptop, const JobId& job, Epoch epoch, const std::function<bool(const Content&)>& fits) const;

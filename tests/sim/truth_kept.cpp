@@ -87,7 +87,9 @@ void Truth::told(int, const JobId& job, const job::Record& record) {
   if (record.kind == "checkpoint_fetch_failed") fetch_failed_.insert({index(job), record.epoch.value});
   if (record.kind == "host_lost") given_up_at_.try_emplace({index(job), record.epoch.value}, world_.now);
   if (tells_loss_there(record.kind)) stray_lost_told_.insert({index(job), record.epoch.value});
-  if (tells_loss(record.kind)) lost_told_.insert({index(job), record.epoch.value});
+  // What could not be fetched while the attempt ran may have been fetched since.
+  const bool may_pass = record.kind == "checkpoint_fetch_failed" && std::holds_alternative<job::Running>(shadow(job).newest.phase);
+  if (tells_loss(record.kind) && !may_pass) lost_told_.insert({index(job), record.epoch.value});
 }
 
 // Its host lets go of it: what it would tell of is here.
@@ -191,6 +193,16 @@ void Truth::check_words(int laptop, const job::State& before, const job::Collect
                               std::to_string(collected.rank) + ", is not all here when it is over");
   if (!collected.last.empty() && collected.last != job::gist_of(*there))
     throw Violation("K4", "the last line of " + before.id.value + " is another's: " + collected.last);
+}
+
+// Of a gang, the words of the member that ended it are told, whoever is collected after it.
+void Truth::check_last_line(const job::State& before, const job::State& after, const job::Collected& collected) {
+  const auto* was = std::get_if<job::Collecting>(&before.phase);
+  const auto* is = std::get_if<job::Collecting>(&after.phase);
+  if (was == nullptr || is == nullptr || was->attempt.epoch != is->attempt.epoch || collected.rank == was->end.rank) return;
+  ++rules_met["K4"];
+  if (was->end.last != is->end.last)
+    throw Violation("K4", "the last line of " + before.id.value + " is taken from rank " + std::to_string(collected.rank));
 }
 
 // --- Values ----------------------------------------------------------------------------------------------------------

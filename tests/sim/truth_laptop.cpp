@@ -275,6 +275,7 @@ void Truth::stepped(int laptop, const job::State& before, const job::Event& what
   if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, before, after);
   if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected), check_words(laptop, before, *collected);
   if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
+  if (const auto* collected = as<job::Collected>(what)) check_last_line(before, after, *collected);
   if (const auto* move = as<job::MoveRequested>(what)) check_move(laptop, before, *move);
   check_needless(laptop, before, what);
   check_final(before, after);
