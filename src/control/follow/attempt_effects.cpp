@@ -240,7 +240,10 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           }
           if (left) {
             const auto noted = note_left_there(world_.records, one.id(), effect.epoch, effect.host, world_.clock.wall());
-            if (!noted) report(noted.error(), "while recording the outputs");
+            if (!noted) {  // nobody would know that they are there
+              report(noted.error(), "while recording the outputs");
+              return try_later(one.id(), name, k_launch_retry);
+            }
           }
           work(one.id()).results_failures.reset();
           Said said = note_last_output(one, effect.rank);

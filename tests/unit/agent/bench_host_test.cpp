@@ -8,7 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using gridctl::testing::TempDir;
-BootTime at(std::int64_t s) { return {s * 1'000'000'000}; }
 
 TEST(HostMeasures, AreAllThereAndLeaveNothing) {
   const TempDir dir;

@@ -59,7 +59,6 @@ using namespace std::chrono_literals;
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
 using gridctl::testing::TempDir;
-BootTime at(std::int64_t s) { return {s * 1'000'000'000}; }
 
 class Prepares : public ::testing::Test {
  protected:
