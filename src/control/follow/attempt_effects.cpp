@@ -230,7 +230,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
         }
         const auto collected = [this, name, effect, problem = result->problem, left = result->results_left, results,
                                 gathered = result->results](TrackedJob& one) {
-          if (gathered) {
+          if (gathered && !has_newer_results(one, effect.epoch)) {
             const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
                                            world_.clock.wall());
             if (!kept) {  // the job must not end without them

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetches outputs of jobs, at the end of an attempt and while it runs. For a gang, fetches those of its first member.
 #include "control/follow/attempts.hpp"
+
+#include <algorithm>
+
 #include "control/follow/lent_hosts.hpp"
 #include "control/follow/results.hpp"
 #include "job/last_step.hpp"
@@ -22,6 +25,16 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
     wanted.patterns.push_back(job.spec().checkpoint.path);
   wanted.nothing = wanted.nothing || rank != 0;
   return wanted;
+}
+
+bool Attempts::has_newer_results(const TrackedJob& job, Epoch epoch) {
+  if (job.state().epoch <= epoch) return false;
+  const Result<std::optional<registry::Results>> here = world_.records.results(job.id());
+  const Result<std::vector<registry::AttemptRecord>> attempts = world_.records.attempts(job.id());
+  if (!here || !attempts) return true;  // what is here stays
+  return *here && (*here)->root && std::ranges::any_of(*attempts, [&](const registry::AttemptRecord& one) {
+           return one.epoch > epoch && one.started_at;
+         });
 }
 
 // A failure is retried at the next due time, because nothing waits for it.

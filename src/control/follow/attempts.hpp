@@ -124,6 +124,8 @@ class Attempts : public JobListener, public FleetListener {
 
   // Implemented in attempt_results.cpp: the files that jobs leave in their working directories.
   [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
+  // Returns whether outputs are here that an attempt after this one may have left: its own come too late then.
+  [[nodiscard]] bool has_newer_results(const TrackedJob& job, Epoch epoch);
   void sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
 
   // attempts.cpp
