@@ -161,6 +161,7 @@ std::optional<Plan> parse(int argc, char** argv) {
       Drawing drawing = Drawing::third;
       for (std::string line; std::getline(in, line);)
         if (line.starts_with("drawing ")) drawing = static_cast<Drawing>(std::stoi(line.substr(8)));
+        else if (line.starts_with("about ")) drawing = about(line.substr(6)).value();
         else if (!line.empty() && line[0] != '#') plan.old_seeds.emplace_back(std::stoull(line), drawing);
     } else return std::nullopt;
   }
