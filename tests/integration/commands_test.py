@@ -252,7 +252,10 @@ class Inputs(grid.Case):
             self.assertEqual(self.grid.enter(host, f"grep -rlaF {CANARY} /dev/shm /run/user /tmp 2>/dev/null || true"), "")
 
     def test_secrets_go_with_a_job_whose_end_no_daemon_sees(self):
-        job = laptop.submit(plain("unseen", secrets={"TOKEN": None}, resources={"cpus": 4000}), env={"TOKEN": CANARY})
+        holder = laptop.submit({"name": "holder", "run": "sleep 600", "resources": {"cpus": 2}}, "--provider", "h1")
+        holder.wait_attempt(1)
+        self.addCleanup(laptop.run, "job", "cancel", holder.id, "--now", "--wait")
+        job = laptop.submit(plain("unseen", secrets={"TOKEN": None}, resources={"cpus": 2}), "--provider", "h1", env={"TOKEN": CANARY})
         laptop.kill_daemon()
         laptop.run("job", "cancel", job.id, "--wait")
         found = subprocess.run(["grep", "-rlaF", CANARY, laptop.state], stdout=subprocess.PIPE, text=True, check=False).stdout
