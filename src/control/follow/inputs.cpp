@@ -32,6 +32,12 @@ store::ScanOptions without_state() {
   return options;
 }
 
+// The directory itself may be one, too.
+Result<void> refuse_state(const os::Path& directory) {
+  if (!os::exists(directory / "state.db") || !os::exists(directory / "store.key")) return {};
+  return make_error(Code::bad_job_file, directory.string() + " is a state directory of gridctl, whose key is never sent to a host");
+}
+
 store::ScanOptions into(store::ChunkStore& store) {
   store::ScanOptions options = without_state();
   options.threads = store::threads_here();
@@ -52,6 +58,7 @@ std::string name_in(const job::Mount& mount) {
 }
 
 Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
+  TRY(refuse_state(path));
   store::ScanOptions options = into(store);
   options.ignore_files = ignore_files;
   return store::scan(path, options).context("while reading " + path.string());
@@ -134,6 +141,7 @@ Result<InputListing> list_one(const os::Path& path, bool ignore_files) {
   TRY_ASSIGN(const os::Fd opened, os::open_file(path, O_RDONLY | O_NONBLOCK));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(opened.get()));
   if (status.kind == os::FileKind::directory) {
+    TRY(refuse_state(path));
     store::ScanOptions options = without_state();
     options.ignore_files = ignore_files;
     TRY_ASSIGN(const std::vector<store::Seen> seen,

@@ -125,6 +125,9 @@ TEST_F(Inputs, NeverHoldAStateDirectoryAndItsKey) {
   const auto listed = list_inputs(spec);
   ASSERT_THAT(listed, IsOk());
   EXPECT_THAT(listed->front().notes, ElementsAre("sub/state: holds state.db and store.key, which are never sent"));
+  spec.workdir = paths.root;
+  EXPECT_THAT(import(), FailsWith(Code::bad_job_file));
+  EXPECT_THAT(list_inputs(spec), FailsWith(Code::bad_job_file));
 }
 
 TEST_F(Inputs, DoNotHoldWhatWasPulledUnlessItIsMounted) {
