@@ -8,6 +8,7 @@
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
+#include "registry/change_provider.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -108,10 +109,13 @@ std::string summary_of(const HostName& name, std::size_t jobs) {
 Result<int> drain(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<Duration> within, parsed.duration("within"));
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  provider.drained = true;
-  provider.drain_within = within.value_or(registry::Provider{}.drain_within);
-  TRY(registry.update_provider(provider));
+  const auto edit = [&](registry::Provider& row) -> Result<void> {
+    row.drained = true;
+    row.drain_within = within.value_or(registry::Provider{}.drain_within);
+    return {};
+  };
+  TRY_ASSIGN(const registry::Provider provider,
+             registry::change_provider(registry, HostName{parsed.positionals[0]}, edit));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
   if (!parsed.has("wait"))
@@ -123,9 +127,12 @@ Result<int> drain(Context& context, const Parsed& parsed) {
 
 Result<int> undrain(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  provider.drained = false;
-  TRY(registry.update_provider(provider));
+  const auto edit = [](registry::Provider& row) -> Result<void> {
+    row.drained = false;
+    return {};
+  };
+  TRY_ASSIGN(const registry::Provider provider,
+             registry::change_provider(registry, HostName{parsed.positionals[0]}, edit));
   return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " gets jobs again");
 }
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
+#include "registry/change_provider.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
 
@@ -129,9 +130,11 @@ Result<void> set_budget(registry::HostRecords& registry, const std::string& name
   if (name.empty()) return make_error(Code::usage, "--budget needs the NAME of a host", "gridctl provider links --help");
   if (budget != "off" && !parse_size(budget))
     return make_error(Code::usage, "--budget is a size such as 200MB, or off, not '" + sanitize(budget) + "'");
-  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{name}));
-  provider.labels["measure"] = budget;
-  return registry.update_provider(provider);
+  TRY(registry::change_provider(registry, HostName{name}, [&](registry::Provider& row) -> Result<void> {
+    row.labels["measure"] = budget;
+    return {};
+  }));
+  return {};
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <utility>
 
 #include "base/rates.hpp"
 #include "cmd/commands.hpp"
@@ -7,6 +8,7 @@
 #include "config/fields.hpp"
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
+#include "registry/change_provider.hpp"
 #include "registry/receipts.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -30,15 +32,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);
   if (!usd) return make_error(Code::usage, "USD: " + usd.error().message, "gridctl provider price --help");
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  const double before = provider.price_per_hour;
-  provider.price_per_hour = *usd;
-  const std::string text = "costs " + ui::money(*usd, false) + " an hour now, " + ui::money(before, false) + " before";
-  const auto write = [&]() -> Result<void> {
-    TRY(registry.update_provider(provider));
-    return registry.add_host_event({0, provider.name, context.now(), "price", text});
+  std::string text;
+  const auto edit = [&](registry::Provider& row) -> Result<void> {
+    const double before = std::exchange(row.price_per_hour, *usd);
+    text = "costs " + ui::money(*usd, false) + " an hour now, " + ui::money(before, false) + " before";
+    if (before == *usd) return {};
+    return registry.add_host_event({0, row.name, context.now(), "price", text});
   };
-  if (before != *usd) TRY(registry.together(write));
+  TRY_ASSIGN(const registry::Provider provider,
+             registry::change_provider(registry, HostName{parsed.positionals[0]}, edit));
   if (control::is_lent(provider)) TRY(agree(context, provider, *usd));
   return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "cmd/provider_way.hpp"
 #include "cmd/when.hpp"
+#include "registry/change_provider.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -60,25 +63,28 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (!any) return make_error(Code::usage, "nothing to set is given", "gridctl provider set --help");
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider before, registry.provider(HostName{parsed.positionals[0]}));
-  registry::Provider after = before;
-  TRY(describe(parsed, after));
+  std::optional<registry::Way> moved;
   if (parsed.has("address") && parsed.value("address") != before.address) {
     const std::string address = parsed.value("address");
     TRY_ASSIGN(registry::Way typed, way_typed(parsed, before, address));
     typed.jump = before.jump;
-    TRY_ASSIGN(static_cast<registry::Way&>(after),
+    TRY_ASSIGN(moved,
                new_way(context, registry, before, std::move(typed), parsed.value("host-key"),
                        "gridctl provider set " + before.name.value + " --address " + shell_quote(address)));
   }
-  if (parsed.has("until")) {
-    TRY_ASSIGN(after.until, moment_typed("until", parsed.value("until"), context.now()));
-  }
-  const std::vector<std::string> told = changes(before, after);
-  const auto write = [&]() -> Result<void> {
-    TRY(registry.update_provider(after));
-    return registry.add_host_event({0, after.name, context.now(), "set", join(told, ", ")});
+  std::vector<std::string> told;
+  const auto edit = [&](registry::Provider& row) -> Result<void> {
+    const registry::Provider former = row;
+    TRY(describe(parsed, row));
+    if (moved) static_cast<registry::Way&>(row) = *moved;
+    if (parsed.has("until")) {
+      TRY_ASSIGN(row.until, moment_typed("until", parsed.value("until"), context.now()));
+    }
+    told = changes(former, row);
+    if (told.empty()) return {};
+    return registry.add_host_event({0, row.name, context.now(), "set", join(told, ", ")});
   };
-  if (!told.empty()) TRY(registry.together(write));
+  TRY_ASSIGN(const registry::Provider after, registry::change_provider(registry, before.name, edit));
   if (context.json) return context.print_line(ui::provider_json(after));
   return context.print_line(after.name.value + (told.empty() ? " is unchanged" : ": " + join(told, ", ")));
 }

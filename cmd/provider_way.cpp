@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
@@ -10,6 +11,7 @@
 #include "cmd/provider_way.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/reach/ways.hpp"
+#include "registry/change_provider.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -64,33 +66,42 @@ Result<void> remove(registry::Provider& provider, const std::string& address) {
   return {};
 }
 
-Result<int> run(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  const std::string address = parsed.positionals[1];
-  std::string told = "no longer reached at " + sanitize(address);
-  if (parsed.has("rm")) {
-    TRY(remove(provider, address));
-  } else {
-    std::vector<registry::Way> ways = provider.ways();
-    if (std::ranges::find(ways, address, &registry::Way::address) != ways.end())
+Result<void> check_new(const registry::Provider& provider, const std::string& address) {
+  for (const registry::Way& way : provider.ways())
+    if (way.address == address)
       return make_error(Code::exists, sanitize(address) + " is a way to " + provider.name.value + " already",
                         "gridctl provider way " + provider.name.value + " " + shell_quote(address) + " --rm");
-    TRY_ASSIGN(registry::Way typed, way_typed(parsed, provider, address));
+  return {};
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Provider before, registry.provider(HostName{parsed.positionals[0]}));
+  const std::string address = parsed.positionals[1];
+  std::string told = "no longer reached at " + sanitize(address);
+  std::function<Result<void>(registry::Provider&)> change = [&](registry::Provider& row) { return remove(row, address); };
+  if (!parsed.has("rm")) {
+    TRY(check_new(before, address));
+    TRY_ASSIGN(registry::Way typed, way_typed(parsed, before, address));
     TRY_ASSIGN(registry::Way way,
-               new_way(context, registry, provider, std::move(typed), parsed.value("host-key"),
-                       "gridctl provider way " + provider.name.value + " " + shell_quote(address) +
+               new_way(context, registry, before, std::move(typed), parsed.value("host-key"),
+                       "gridctl provider way " + before.name.value + " " + shell_quote(address) +
                            (parsed.has("jump") ? " -J " + shell_quote(parsed.value("jump")) : "") +
                            (parsed.has("first") ? " --first" : "")));
-    ways.insert(parsed.has("first") ? ways.begin() : ways.end(), std::move(way));
-    provider.set_ways(std::move(ways));
+    change = [&parsed, &address, way = std::move(way)](registry::Provider& row) -> Result<void> {
+      TRY(check_new(row, address));
+      std::vector<registry::Way> ways = row.ways();
+      ways.insert(parsed.has("first") ? ways.begin() : ways.end(), way);
+      row.set_ways(std::move(ways));
+      return {};
+    };
     told = "also reached at " + sanitize(address) + (parsed.has("first") ? ", which is tried first" : "");
   }
-  const auto write = [&]() -> Result<void> {
-    TRY(registry.update_provider(provider));
-    return registry.add_host_event({0, provider.name, context.now(), "way", told});
+  const auto edit = [&](registry::Provider& row) -> Result<void> {
+    TRY(change(row));
+    return registry.add_host_event({0, row.name, context.now(), "way", told});
   };
-  TRY(registry.together(write));
+  TRY_ASSIGN(const registry::Provider provider, registry::change_provider(registry, before.name, edit));
   if (context.json) return context.print_line(ui::provider_json(provider));
   return context.print_line(provider.name.value + ": " + told);
 }

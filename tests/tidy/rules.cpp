@@ -271,6 +271,17 @@ Findings check_whole_registry(const Source& source) {
   return findings;
 }
 
+Findings check_whole_rows(const Source& source) {
+  Findings findings;
+  int number = 0;
+  for (const std::string& line : split_lines(source.text)) {
+    ++number;
+    if (line.find("update_provider(") != std::string::npos)
+      findings.push_back(at(source, number, "writes a row that others may have changed meanwhile; registry::change_provider reads it anew"));
+  }
+  return findings;
+}
+
 Findings check_openings(const Source& source) {
   static const std::regex opening(R"(^\s*// (What|Of|Who|Those|The same|As above|Also)\b)");
   Findings findings;

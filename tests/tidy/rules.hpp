@@ -29,6 +29,7 @@ inline constexpr int k_function_lines_max = 85;
 [[nodiscard]] Findings check_openings(
     const Source& source);  // comments that begin with a word that needs the line before
 [[nodiscard]] Findings check_whole_registry(const Source& source);  // a part of it is enough for most
+[[nodiscard]] Findings check_whole_rows(const Source& source);      // written, though one part of the row has changed
 [[nodiscard]] Findings check_unnamed(
     const std::vector<Source>& sources);  // constants and types of unnamed namespaces: one of a name in each room
 [[nodiscard]] Findings check_test_namespace(const Source& source);  // each file of tests has its own

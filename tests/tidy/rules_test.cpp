@@ -31,6 +31,11 @@ TEST(WholeRegistry, IsTakenWhereAPartIsNotEnough) {
   EXPECT_THAT(check_whole_registry({"cmd/a.cpp", "int f(registry::HostRecords& hosts);\nregistry::Registry mine;\n"}), IsEmpty());
 }
 
+TEST(WholeRows, AreNotWrittenForOneChange) {
+  EXPECT_THAT(check_whole_rows({"cmd/a.cpp", "TRY(registry.update_provider(provider));\n"}), SizeIs(1));
+  EXPECT_THAT(check_whole_rows({"cmd/a.cpp", "TRY(registry::change_provider(registry, name, edit));\n"}), IsEmpty());
+}
+
 TEST(TestSubjects, AreSourcesOfTheRoomOrTheRoom) {
   const std::vector<std::string> product{"src/os/file_lock.cpp", "src/control/reach/peer.hpp", "src/wire/frame.cpp"};
   const auto check = [&](const std::string& path) { return check_test_subjects({path}, product); };

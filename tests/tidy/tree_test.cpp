@@ -112,6 +112,8 @@ TEST(Tree, WordsThatDecideAreEnums) {
 // What takes two parts that neither holds the other: hosts and jobs, hosts and copies.
 TEST(Tree, FewTakeTheWholeRegistry) { expect_within({{"cmd", 46}, {"control", 24}}, &check_whole_registry, {}); }
 
+TEST(Tree, RowsOfHostsAreChangedNotReplaced) { expect_within({}, &check_whole_rows, {"cmd", "control"}); }
+
 TEST(Tree, CommentsCanBeReadAlone) { expect_within({}, &check_openings, {}); }
 
 TEST(Tree, HoldsWhatWeWrote) {

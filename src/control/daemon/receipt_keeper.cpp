@@ -10,6 +10,7 @@
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "os/log.hpp"
+#include "registry/change_provider.hpp"
 
 namespace gridctl::control {
 
@@ -30,7 +31,7 @@ std::string chain_of_provider(const registry::Provider& provider) { return provi
 // than was agreed.
 Result<bool> follow_price(const Paths& paths, const HostName& name, const ReceiptNews& news, const Rates& before, WallTime now) {
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
-  TRY_ASSIGN(registry::Provider provider, registry.provider(name));
+  TRY_ASSIGN(const registry::Provider provider, registry.provider(name));
   const std::int64_t hour = hourly(news.rates, provider.inventory->gpus.size(), static_cast<std::uint64_t>(std::max(provider.inventory->cpus, 0.0)));
   const bool agreed = hour <= news.chain.agreed_micro;
   const double usd = static_cast<double>(hour) / static_cast<double>(k_micro);
@@ -40,8 +41,10 @@ Result<bool> follow_price(const Paths& paths, const HostName& name, const Receip
                                                                        " was agreed; accept it with: gridctl provider price " + name.value + " " + usd_text(hour)}));
   }
   if (agreed && micro_of(provider.price_per_hour) != hour) {
-    provider.price_per_hour = usd;
-    TRY(registry.update_provider(provider));
+    TRY(registry::change_provider(registry, name, [&](registry::Provider& row) -> Result<void> {
+      row.price_per_hour = usd;
+      return {};
+    }));
   }
   return agreed;
 }

@@ -7,6 +7,7 @@
 #include "control/fleet/host_facts.hpp"
 #include "control/reach/ways.hpp"
 #include "os/log.hpp"
+#include "registry/change_provider.hpp"
 
 namespace gridctl::control {
 
@@ -199,21 +200,17 @@ void Fleet::on_poll(FleetHost& host, const wire::PollReply& reply) {
   tell([&](FleetListener& one) { one.polled(host, reply); });
 }
 
-// Pins the identity of a host that was registered before agents had any. Its row is read anew: commands write there, too.
+// Pins the identity of a host that was registered before agents had any.
 void Fleet::pin(FleetHost& host, const std::string& key) {
   if (!host.provider.peer_key.empty()) return;
-  const auto write = [&]() -> Result<void> {
-    TRY_ASSIGN(const std::vector<registry::Provider> all, world_.records.providers());
-    const auto row = std::ranges::find(all, host.provider.name, &registry::Provider::name);
-    if (row == all.end() || !row->peer_key.empty()) return {};
-    registry::Provider pinned = *row;
-    pinned.peer_key = key;
-    return world_.records.update_provider(pinned);
+  const auto edit = [&](registry::Provider& row) -> Result<void> {
+    if (row.peer_key.empty()) row.peer_key = key;
+    return {};
   };
-  if (const Result<void> saved = world_.records.together(write); !saved)
-    return report(saved.error(), "while pinning the identity of " + host.provider.name.value);
-  host.provider.peer_key = key;
-  host.monitor->expect(key, host.provider.inventory);
+  const Result<registry::Provider> pinned = registry::change_provider(world_.records, host.provider.name, edit);
+  if (!pinned) return report(pinned.error(), "while pinning the identity of " + host.provider.name.value);
+  host.provider.peer_key = pinned->peer_key;
+  host.monitor->expect(pinned->peer_key, host.provider.inventory);
 }
 
 // For `provider show`.

@@ -9,6 +9,7 @@
 
 #include "base/host_words.hpp"
 #include "base/text.hpp"
+#include "registry/change_provider.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "sched/catalogue/gpu_match.hpp"
 #include "sched/catalogue/gpu_spec.hpp"
@@ -182,13 +183,16 @@ std::string summary(std::span<const InventoryChange> changes) {
 
 Result<std::vector<InventoryChange>> keep_examined(registry::HostRecords& registry, const registry::Provider& found,
                                                    WallTime now) {
-  TRY_ASSIGN(registry::Provider row, registry.provider(found.name));
-  const Inventory before = std::exchange(row.inventory, found.inventory);
-  row.transport = found.transport;
-  const std::string known = std::exchange(row.peer_key, found.peer_key);
-  row.last_seen_at = found.last_seen_at;
-  row.liveness = found.liveness;
-  TRY(registry.update_provider(row));
+  Inventory before;
+  std::string known;
+  TRY(registry::change_provider(registry, found.name, [&](registry::Provider& row) -> Result<void> {
+    before = std::exchange(row.inventory, found.inventory);
+    row.transport = found.transport;
+    known = std::exchange(row.peer_key, found.peer_key);
+    row.last_seen_at = found.last_seen_at;
+    row.liveness = found.liveness;
+    return {};
+  }));
   const auto note = [&](const char* kind, std::string text) {
     return registry.add_host_event({0, found.name, now, kind, sanitize(text)});
   };

@@ -30,13 +30,14 @@ bool leads_elsewhere(const Error& error) {
   return error.code == Code::host_unreachable || error.code == Code::timed_out || error.code == Code::host_key_mismatch;
 }
 
-std::vector<registry::Way> WayMemory::in_order(const registry::Provider& provider, BootTime now) const {
+std::vector<registry::Way> WayMemory::in_order(const registry::Provider& provider, BootTime now) {
   std::vector<registry::Way> ways = provider.ways();
   const os::MutexLock lock(mutex_);
   const auto last = last_.find(provider.name);
-  if (last == last_.end() || now - last->second.since > k_way_preferred) return ways;
-  std::stable_partition(ways.begin(), ways.end(),
-                        [&](const registry::Way& way) { return way.address == last->second.address; });
+  if (last == last_.end()) return ways;
+  const auto is_last = [&](const registry::Way& way) { return way.address == last->second.address; };
+  if (now - last->second.since > k_way_preferred || std::ranges::none_of(ways, is_last)) last_.erase(last);
+  else std::ranges::stable_partition(ways, is_last);
   return ways;
 }
 

@@ -31,8 +31,8 @@ struct UsedWay {
 class WayMemory {
  public:
   // The ways of the registration, in its order; but one that has answered when those before it did not comes first for
-  // ten minutes.
-  [[nodiscard]] std::vector<registry::Way> in_order(const registry::Provider& provider, BootTime now) const;
+  // ten minutes, unless it was removed meanwhile.
+  [[nodiscard]] std::vector<registry::Way> in_order(const registry::Provider& provider, BootTime now);
   void answered(const HostName& host, const std::string& address, BootTime now);
 
  private:
@@ -40,7 +40,7 @@ class WayMemory {
     std::string address;
     BootTime since{};
   };
-  mutable os::Mutex mutex_;
+  os::Mutex mutex_;
   std::map<HostName, Last> last_ GRIDCTL_GUARDED_BY(mutex_);
 };
 

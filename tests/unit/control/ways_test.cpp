@@ -31,6 +31,12 @@ TEST(WayMemory, KeepsToAWayThatHelpedForTenMinutes) {
   EXPECT_EQ(order(BootTime{2} + std::chrono::minutes{10}), "fst") << "the first may be back";
   memory.answered(provider.name, "first", BootTime{1} + std::chrono::minutes{1});
   EXPECT_EQ(order(BootTime{1} + std::chrono::minutes{2}), "fst");
+  memory.answered(provider.name, "third", BootTime{1} + std::chrono::minutes{3});
+  const registry::Way third = provider.more_ways.back();
+  provider.more_ways.pop_back();
+  EXPECT_EQ(order(BootTime{1} + std::chrono::minutes{4}), "fs");
+  provider.more_ways.push_back(third);
+  EXPECT_EQ(order(BootTime{1} + std::chrono::minutes{5}), "fst") << "it was removed meanwhile";
   EXPECT_EQ(parse_used_way(to_json(UsedWay{"me@\"ada\""}))->address, "me@\"ada\"");
   EXPECT_FALSE(parse_used_way("no"));
 }

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
 #include "db/database.hpp"
+#include "registry/change_provider.hpp"
 #include "registry/listing.hpp"
 #include "registry/registry.hpp"
 #include "registry/schema.hpp"
@@ -137,6 +141,46 @@ TEST_F(Rows, FollowEveryChangeOfAProvider) {
   p.name = {"nobody"};
   ASSERT_THAT(registry.update_provider(p), IsOk());
   EXPECT_EQ(registry.rows(all)->size(), 1u);
+}
+
+// The daemon writes what it has found at the same time as a command writes what its user says.
+TEST_F(Rows, KeepBothOfTwoChangesAtOnce) {
+  Registry daemon = open(), command = open();
+  ASSERT_THAT(daemon.add_provider(a_provider("ada")), IsOk());
+  std::jthread other;
+  std::promise<void> other_done;
+  const Result<Provider> changed = change_provider(daemon, {"ada"}, [&](Provider& row) -> Result<void> {
+    other = std::jthread([&] {
+      EXPECT_THAT(change_provider(command, {"ada"}, [](Provider& same) -> Result<void> {
+                    same.region = "FI";
+                    return {};
+                  }),
+                  IsOk());
+      other_done.set_value();
+    });
+    // If it could write now, it would be done long before this.
+    EXPECT_EQ(other_done.get_future().wait_for(std::chrono::milliseconds{300}), std::future_status::timeout);
+    row.price_per_hour = 7;
+    return {};
+  });
+  ASSERT_THAT(changed, IsOk());
+  other.join();
+  const Result<Provider> row = daemon.provider({"ada"});
+  EXPECT_EQ(row->price_per_hour, 7);
+  EXPECT_EQ(row->region, "FI");
+}
+
+TEST_F(Rows, AreNotWrittenWhenAChangeIsRefused) {
+  Registry registry = open();
+  ASSERT_THAT(registry.add_provider(a_provider("ada")), IsOk());
+  const auto refused = change_provider(registry, {"ada"}, [&](Provider& row) -> Result<void> {
+    row.price_per_hour = 7;
+    EXPECT_THAT(registry.add_host_event({0, row.name, {}, "price", "7"}), IsOk());
+    return make_error(Code::usage, "no");
+  });
+  EXPECT_FALSE(refused);
+  EXPECT_NE(registry.provider({"ada"})->price_per_hour, 7);
+  EXPECT_TRUE(registry.host_events({"ada"}, 0)->empty());
 }
 
 // A daemon asks again and again, while others write.
