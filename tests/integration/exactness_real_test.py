@@ -74,4 +74,4 @@ class RealPrograms(grid.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
