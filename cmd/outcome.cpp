@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outcome.hpp"
 
+#include "base/text.hpp"
 #include "cmd/json_text.hpp"
 #include "control/follow/budgets.hpp"
 #include "control/follow/limits.hpp"
@@ -10,7 +11,8 @@ namespace gridctl::cmd {
 
 std::string why_of(const registry::Job& job) {
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
-  return (job::is_last_step(job.spec) && job.machine.overtaken.empty() ? "finally: " : "") + why;
+  // A host may have said it: it gets no line of its own beside our hints.
+  return (job::is_last_step(job.spec) && job.machine.overtaken.empty() ? "finally: " : "") + sanitize(why);
 }
 
 Result<int> outcome_of(const registry::Job& job) {

