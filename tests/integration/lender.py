@@ -14,8 +14,8 @@ PROGRAM = "/home/worker/gridctl"
 IMAGES = "--registries docker.io,localhost"  # these hosts reach no registry
 
 
-def set_up():
-    the_grid = grid.up(3)
+def set_up(count=3):
+    the_grid = grid.up(count)
     # The server forwards nothing; the lent machine takes no connection.
     the_grid.enter(RELAY, "sed -i '1i AllowTcpForwarding no\\nAllowStreamLocalForwarding no' /etc/ssh/sshd_config")
     the_grid.reboot(RELAY)
