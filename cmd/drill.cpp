@@ -3,29 +3,13 @@
 
 #include <algorithm>
 
-#include "crypto/sha256.hpp"
+#include "control/follow/drilled.hpp"
 #include "sched/geo/residency.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
 constexpr Duration k_long_job = std::chrono::hours{1};
-}
-
-std::string resume_fingerprint(const job::Spec& spec) {
-  std::string text;
-  const auto add = [&text](const std::string& part) { text += std::to_string(part.size()) + ":" + part; };
-  for (const std::string* part : {&spec.image, &spec.setup, &spec.run, &spec.resume_run, &spec.checkpoint.path})
-    add(*part);
-  if (!spec.checkpoint.whole_when.empty()) add(spec.checkpoint.whole_when);
-  for (const job::Variant& variant : spec.variants)
-    for (const std::string* part : {&variant.image, &variant.setup, &variant.run, &variant.resume_run}) add(*part);
-  return to_hex(crypto::sha256(as_bytes(text)));
-}
-
-Result<bool> passed_drill(registry::JobRecords& registry, const job::Spec& spec) {
-  TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(spec.name));
-  return drill && drill->verdict == "yes" && drill->fingerprint == resume_fingerprint(spec);
 }
 
 Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
@@ -46,7 +30,7 @@ Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry,
   const std::string command = "`gridctl job drill` shows whether it resumes on another host";
   if (!drill) return std::optional{"job " + spec.name + " was never drilled; " + command};
   if (drill->verdict != "yes") return std::optional{"the last drill of " + spec.name + " said: " + drill->summary};
-  if (drill->fingerprint != resume_fingerprint(spec))
+  if (drill->fingerprint != control::resume_fingerprint(spec))
     return std::optional{"job " + spec.name + " has changed since its last drill; " + command};
   return none;
 }

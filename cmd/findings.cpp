@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "cmd/json_text.hpp"
 #include "control/measure/network_record.hpp"
+#include "control/measure/unmeasured.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -75,7 +76,10 @@ std::vector<probe::Finding> bench_findings(const control::BenchReport& report) {
 Result<void> show_measured(Context& context, registry::HostRecords& registry, const HostName& name) {
   TRY_ASSIGN(auto lines, control::health_lines(registry, name, context.now()));
   TRY_ASSIGN(const std::optional<control::BenchReport> bench, control::load_bench_report(registry, name));
+  TRY_ASSIGN(const auto unmeasured, control::load_unmeasured(registry));
   if (bench) lines.emplace_back("bench", bench->summary());
+  else if (const auto why = unmeasured.find(name.value); why != unmeasured.end())
+    lines.emplace_back("bench", "not possible before the first job, GPUs are used all the same: " + sanitize(why->second));
   TRY_ASSIGN(const std::string network, control::network_line(registry, context.paths(), name));
   if (!network.empty()) lines.emplace_back("network", network);
   if (lines.empty()) return {};

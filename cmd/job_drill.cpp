@@ -12,6 +12,7 @@
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/follow/drilled.hpp"
 #include "job/drill.hpp"
 #include "os/files.hpp"
 
@@ -314,7 +315,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.note("ending the drill's job");
   TRY(clean_up(context, registry, id, parsed.has("keep")));
   const job::DrillVerdict& verdict = drill.verdict();
-  const registry::Drill result{asked.name,   resume_fingerprint(asked),         id,           context.now(),
+  const registry::Drill result{asked.name,   control::resume_fingerprint(asked),         id,           context.now(),
                                verdict.word, summary_of(verdict, drill.took()), drill.took(), verdict.steps_lost};
   TRY(registry.save_drill(result));
   context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes(), drill.exactness())

@@ -27,6 +27,7 @@
 #include "control/daemon/user_settings.hpp"
 #include "control/daemon/user_unit.hpp"
 #include "control/fleet/host_facts.hpp"
+#include "control/follow/drilled.hpp"
 #include "control/serve/balancer.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
@@ -189,7 +190,7 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   job::Spec member = spec;
   member.num_nodes = 1;
   sched::JobKnowledge known = sched::knowledge_of(member, now);
-  TRY_ASSIGN(known.drilled, passed_drill(registry, spec));
+  TRY_ASSIGN(known.drilled, control::passed_drill(registry, spec));
   prospect.decision = sched::place(member, hosts, {}, known);
   prospect.twins = sched::place_twins(member, hosts, prospect.decision, known);
   prospect.deadline = deadline_told(member, prospect.decision, now);

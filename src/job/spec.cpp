@@ -97,6 +97,7 @@ void fields(R& r, Of<R, Constraints>& m) {
   r("region_in", m.region_in)("region_not", m.region_not)("classes", m.classes).null_or("max_price", m.max_price);
   r("providers", m.providers)("labels", m.labels)("query", m.query)("is_private", m.is_private);
   r("any_interconnect", m.any_interconnect).unless("clear_traffic", m.clear_traffic, false);
+  r.unless("unmeasured", m.unmeasured, false).unless("unproven", m.unproven, false);
 }
 
 template <class R>

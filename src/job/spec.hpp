@@ -102,6 +102,8 @@ struct Constraints {
   bool any_interconnect = false;              // a tight job makes do with whatever joins its GPUs and hosts
   bool is_private = false;                    // never on hosts that strangers lend (sensitivity: private)
   bool clear_traffic = false;                 // a gang may talk unencrypted with hosts that strangers lend (traffic: clear)
+  bool unmeasured = false;  // it may have GPUs of hosts of strangers that nobody has measured (unmeasured: allow)
+  bool unproven = false;    // it may go to hosts of strangers again, though it did not save there (unproven: allow)
   bool operator==(const Constraints&) const = default;
 };
 

@@ -456,11 +456,12 @@ Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t 
 
 Result<std::string> Registry::no_checkpoint(const JobId& id) {
   db::Statement query = impl_->db.prepare(
-      "SELECT kind, text FROM events WHERE job = ? AND kind IN ('no_checkpoint', 'checkpoints_again', "
-      "'attempt_started', "
+      "SELECT kind, text FROM events WHERE job = ? AND kind IN ('no_checkpoint', 'checkpoints_again', 'unproven', "
+      "'proven', 'attempt_started', "
       "'attempt_ended') ORDER BY id DESC LIMIT 1");
   TRY_ASSIGN(const bool row, query.bind(id.value).next());
-  return row && query.text(0) == "no_checkpoint" ? query.text(1) : std::string();
+  const bool has_none = row && (query.text(0) == "no_checkpoint" || query.text(0) == "unproven");
+  return has_none ? query.text(1) : std::string();
 }
 
 Result<void> Registry::save_explanation(const JobId& id, const std::vector<std::string>& lines) {

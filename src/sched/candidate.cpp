@@ -340,6 +340,8 @@ Candidate consider(const job::Spec& spec, const Result<Query>& query, const Host
   else if (!host.resting.empty()) c.reject("resting", host.resting, true);
   else if (!host.quarantined.empty()) c.reject("quarantined", host.quarantined, true);
   else if (refusal) c.reject("query", refusal->text, true);
+  else if (!host.unproven.empty()) c.reject("unproven", host.unproven, true);
+  else if (!host.unmeasured.empty() && !c.gpus.empty()) c.reject("unmeasured", host.unmeasured, true);
   else c.rejection = busy;
   if (busy && host.reachable && c.rejection->code != busy->code)
     c.rejection->detail += "; " + busy->code + ", too: " + busy->detail;

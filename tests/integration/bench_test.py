@@ -10,7 +10,7 @@ import sqlite3
 import unittest
 
 import grid
-from grid import plain
+from grid import plain, wait_until
 
 PLAIN, LIAR, TOOLS = 1, 2, 3  # no GPU; one that a driver shows; one that only a stub of nvidia-smi shows
 UUID = "00000000-0000-0083-0000-000000000001"
@@ -66,7 +66,11 @@ def bench(host, *more, code=None, laptop=None):
 
 
 def verdict_of(host, laptop):
-    return laptop.run("provider", "ls", f"name=h{host}", "--json").json[0]["bench"]
+    return verdict_of_name(f"h{host}", laptop)
+
+
+def verdict_of_name(name, laptop):
+    return laptop.run("provider", "ls", f"name={name}", "--json").json[0]["bench"]
 
 
 def on_the_liar(name):
@@ -114,6 +118,32 @@ class Bench(grid.Case):
         self.assertIn(f"h{PLAIN}", listed("verified"))
         row = [line for line in ada.run("provider", "ls").out.splitlines() if line.startswith(f"h{PLAIN} ")][0]
         self.assertIn(" ok ", row)
+
+    def lent(self, host, shows):
+        """A GPU job on a host of somebody else; what the history says of measuring it."""
+        dora = self.grid.laptop(f"dora{host}")
+        self.addCleanup(dora.close)
+        dora.register(host, "stranger", "process", "--label", "lent=true")
+        job = dora.submit(plain("first", resources={"accelerators": 1}, envs={"STEPS": 3}))
+        if shows:
+            wait_until("the reason to wait", 60, lambda: shows in dora.run("job", "explain", job.id).out, job.evidence)
+        job.wait_success(deadline=300)
+        history = dora.run("provider", "show", "stranger", "--json").json["history"]
+        return dora, job, [event["text"] for event in history if event["kind"] == "bench"]
+
+    def test_a_lent_host_is_measured_before_its_first_job(self):
+        dora, job, told = self.lent(LIAR, "it is being measured before its first job; about 2m")
+        self.assertEqual(len(told), 1, told)
+        self.assertIn(verdict_of_name("stranger", dora), ("ok", "degraded", "unverified", "suspect"))
+        again = dora.submit(plain("second", resources={"accelerators": 1}, envs={"STEPS": 3}))
+        again.wait_success(deadline=30)
+        self.assertEqual(len(job.attempts()) + len(again.attempts()), 2)
+
+    def test_a_lent_host_that_cannot_be_measured_is_used_and_that_is_said(self):
+        dora, _, told = self.lent(TOOLS, None)
+        self.assertEqual(len(told), 1, told)
+        self.assertRegex(told[0], "^not measured before its first job: could not test .*; jobs use its GPUs all the same$")
+        self.assertIn("GPUs are used all the same", dora.run("provider", "show", "stranger").out)
 
     def test_the_long_run_looks_at_it_under_load(self):
         carol = self.grid.laptop("carol")  # without a past that it could have fallen from

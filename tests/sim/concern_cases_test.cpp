@@ -25,6 +25,22 @@ std::vector<std::string> explanation(Grid& grid, const std::string& job) {
   return lines;
 }
 
+// --- Hosts of others -------------------------------------------------------------------------------------------------
+
+// The hosts of this world know no benchmark: the rule ends at once, and the host is used all the same.
+TEST(Measuring, EndsWhereAHostCannotBeMeasured) {
+  Options o = quiet_options();
+  o.hosts = o.lent = 1;
+  o.measured = false;
+  Grid grid(o);
+  grid.add("first");
+  ASSERT_TRUE(grid.until([&] { return grid.ended("first"); }));
+  EXPECT_EQ(grid.job("first").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("first").machine.attempts.value, 1u);
+  const auto events = *grid.laptop().records()->host_events({"host0"}, 0);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& one) { return one.kind == "bench"; }), 1);
+}
+
 // --- Deadlines -------------------------------------------------------------------------------------------------------
 
 Options two_prices() {

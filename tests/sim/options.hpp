@@ -119,6 +119,7 @@ struct Options {
   // What users want: how likely a job has it.
   std::vector<double> prices;  // of hosts, USD an hour
   int lent = 0;                // so many of them belong to strangers, the first ones
+  bool measured = true;        // and their GPUs have been measured
   std::string own_class = "home";  // of the others
   double ganged = 0;        // a job needs several hosts at once; the first two surely, when any
   double elastic = 0;       // such a one makes do with fewer, and has spares

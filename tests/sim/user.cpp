@@ -44,6 +44,9 @@ Laptop::Laptop(World& world, int index)
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
     provider.host_class = static_cast<int>(i) < world.options.lent ? "market" : world.options.own_class;
     if (!backend_->add_provider(provider)) throw Violation("R", "a provider cannot be added");
+    if (static_cast<int>(i) < world.options.lent && world.options.measured &&
+        !backend_->records()->save_figures(provider.name, {{"verified", 1.0}}))
+      throw Violation("R", "a host's figures cannot be kept");
   }
 }
 

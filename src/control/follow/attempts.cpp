@@ -368,7 +368,8 @@ void Attempts::renew() {
     Doing& mine = work_[id];
     const auto* running = job->in<job::Running>();
     const sched::Interval interval = pacer_.interval_of(*job);
-    const wire::Tempo tempo{running != nullptr && running->move ? interval.soon : interval.every, interval.pause};
+    wire::Tempo tempo{running != nullptr && running->move ? interval.soon : interval.every, interval.pause};
+    if (job->save_every > Duration{} && running != nullptr && !running->move) tempo.interval = job->save_every;
     const std::optional<HostMonitor::AttemptLimits> limits = allowances_.running(*job);
     for (const job::Member& member : attempt->members) {
       HostUse& here = use[member.host.value];

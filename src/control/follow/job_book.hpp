@@ -24,6 +24,7 @@ struct TrackedJob {
   int replicas_wanted = 0;  // of a service whose number of replicas changes; 0: nobody has said yet
   bool awake = false;       // of a service that sleeps when nobody asks: its gateway wants replicas
   bool in_doubt = false;    // of a service: the host of a replica that was ready is silent
+  Duration save_every{};  // what its current attempt is told instead of the tuned interval; 0: nothing
   bool aside = false;  // paused for a job of higher priority, or about to be
   std::set<std::uint64_t> unfetched{};  // epochs of which hosts still have results of tasks: they are not cleaned up
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done

@@ -257,6 +257,7 @@ Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, con
       report.problems.push_back(sanitize(target.gpu.name) + ": " + one.error().one_line());
       continue;
     }
+    one->untested = target.backend.empty() && devices.problems.contains(backend_of(target.gpu.vendor));
     follow_trends(*one, before);
     report.gpus.push_back(std::move(*one));
   }

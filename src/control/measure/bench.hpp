@@ -42,6 +42,7 @@ struct GpuBench {
   sched::GpuVerdict verdict;
   std::map<std::string, sched::Trend> trends;  // of the figures, over the runs
   std::vector<BenchTranscript> transcripts;    // of the last run
+  bool untested = false;  // no driver could be asked about it; not part of the report that is kept
 };
 
 // Holds the body of the host report "bench".

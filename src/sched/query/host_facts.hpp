@@ -39,6 +39,8 @@ struct HostFacts {
   Figures figures;                                    // what was measured of it
   std::string resting;  // why this very job leaves it alone for a moment, and until when, or empty
   std::string apart;                                  // why this very job must not go there now, or empty
+  std::string unmeasured;  // why no job gets GPUs of it yet, or empty
+  std::string unproven;    // why this very job, which has not shown that it saves, stays away from it, or empty
   std::string not_plain;  // why this very job must not run there as a plain process, or empty
   std::optional<WallTime> until;  // it ends then, in order; nullopt: nobody has said so
   std::optional<Duration> left;   // from now until then

@@ -163,6 +163,7 @@ TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
   spec.recovery.stragglers = Stragglers::replace;
   spec.recovery.restore_from = RestoreFrom::trusted;
   spec.constraints.clear_traffic = true;
+  spec.constraints.unmeasured = spec.constraints.unproven = true;
   spec.constraints.query = "cpus>=4";
   spec.constraints.is_private = spec.constraints.any_interconnect = true;
   spec.checkpoint.copies = 3, spec.checkpoint.signal = 10, spec.checkpoint.local_shards = true;
