@@ -189,6 +189,7 @@ void Host::kill_supervisor(int which) {
     if (one.supervisor == 0 || at++ != which) continue;
     alive_.erase(one.supervisor);
     one.supervisor = 0;
+    if (!one.launches.empty() && one.launches.back().payload != nullptr) one.launches.back().payload->loses_supervisor(world_.now);
     supervisions_.erase(key);
     return;
   }

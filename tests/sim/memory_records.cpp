@@ -177,6 +177,13 @@ Result<std::vector<AttemptRecord>> MemoryRecords::attempts(const JobId& id) {
   return row->attempts;
 }
 
+Result<std::vector<registry::EventRecord>> MemoryRecords::events(const JobId& id, std::int64_t after, std::size_t limit) {
+  std::vector<registry::EventRecord> found;
+  for (const registry::EventRecord& one : events(id))
+    if (one.id > after && (limit == 0 || found.size() < limit)) found.push_back(one);
+  return found;
+}
+
 Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
   TRY_ASSIGN(Row * row, find(id));
   TRY_ASSIGN(const Row* theirs, find(twin));

@@ -56,6 +56,7 @@ class MemoryRecords : public Backend, public testing::UnaskedRecords {
   Result<std::vector<JobId>> unfinished() override;
   Result<Changes> changes(std::int64_t after) override;
   Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
+  Result<std::vector<registry::EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit) override;
   Result<registry::Spent> spent(const JobId& id, WallTime now) override;
   Result<job::Step> take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) override;
   Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;

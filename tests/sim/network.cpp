@@ -35,7 +35,9 @@ class SimChannel : public control::AgentChannel {
   ~SimChannel() override { connection_->arrived = nullptr, connection_->broke = nullptr; }
   [[nodiscard]] const wire::AgentHello& hello() const override { return hello_; }
   [[nodiscard]] std::string way() const override { return connection_->way(); }
+  // Truth counts a login as an answer from here on: the daemon's loop learns of the login in this call.
   void listen(std::function<void(const wire::Frame&)> on_frame, std::function<void(const Error&)> on_closed) override {
+    connection_->greeted();
     connection_->arrived = std::move(on_frame);
     connection_->broke = std::move(on_closed);
   }
@@ -94,6 +96,8 @@ class SimLink : public wire::Link {
 };
 
 }  // namespace
+
+void Connection::greeted() { world_.heard(laptop_, host_); }
 
 // A START may be held up on its way, and its user may think better of it just then.
 void Connection::ask(const wire::Frame& frame) {
@@ -197,7 +201,6 @@ Result<std::unique_ptr<control::AgentChannel>> SimNetwork::connect(const registr
   // No agent has to be sent: only that may take until the deadline.
   if (provider.more_ways.empty()) deadline = std::min(deadline, run_.clock().boot() + control::k_connect_timeout);
   TRY_ASSIGN(const Greeted greeted, greet(provider, deadline));
-  world_.heard(laptop_, host);
   auto connection =
       std::make_shared<Connection>(world_, run_, laptop_, host, greeted.hello.connection, greeted.way);
   return std::unique_ptr<control::AgentChannel>(std::make_unique<SimChannel>(std::move(connection), hello_of(greeted.hello)));

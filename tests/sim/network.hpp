@@ -23,6 +23,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       : world_(world), run_(run), laptop_(laptop), host_(host), there_(there), way_(std::move(way)) {}
   // The request goes out; its reply is told in turn by `arrived`, and the end of the connection by `broke`.
   void ask(const wire::Frame& frame);
+  void greeted();
   std::function<void(const wire::Frame&)> arrived;
   std::function<void(const Error&)> broke;
   [[nodiscard]] bool is_broken() const { return broken_; }

@@ -25,7 +25,10 @@ void Supervision::turn(Act act) {
   }
   if (stage_ != Stage::gone) return;
   host_.alive_.erase(pid_);
-  if (Folder* mine = host_.folder(key_); mine != nullptr && mine->supervisor == pid_) mine->supervisor = 0;
+  Folder* mine = host_.folder(key_);
+  if (mine == nullptr || mine->supervisor != pid_) return;
+  mine->supervisor = 0;
+  if (payload_lives()) mine->launches.back().payload->loses_supervisor(host_.world_.now);
 }
 
 void Supervision::later(Nanos delay, void (Supervision::*what)()) {
@@ -104,7 +107,7 @@ void Supervision::prepared() {
         std::find_if(world.jobs.begin(), world.jobs.end(), [&](const SimJob& one) { return one.id == status_.job; });
     const bool fails =
         !world.healed && world.rng.chance(world.options.start_problem) && job->start_problems < k_in_row_max;
-    job->start_problems = fails ? job->start_problems + 1 : 0;
+    if (fails) ++job->start_problems;  // until a start is known to have gone well
     if (fails) {
       status_.end = wire::EndReason::start_failed;
       status_.detail = "the engine failed";
@@ -163,6 +166,7 @@ void Supervision::launch() {
 
 void Supervision::follow() {
   stage_ = Stage::following;
+  folder().launches.back().payload->has_supervisor(host_.world_.now);
   const Payload* payload = folder().launches.back().payload;
   agent::Lease lease = host_.lease_of(std::get<0>(key_), *folder().start);
   lease.supervisor = {static_cast<int>(pid_), 1};

@@ -131,6 +131,7 @@ void Truth::payload_ends(Payload& payload, Why why) {
   payload.alive = false;
   payload.why = why;
   payload.ended_at = world_.now;
+  payload.has_supervisor(world_.now);
   if (why == Why::power) down_since_.emplace(payload.job, world_.now);
   world_.say("payload of ", name(payload), " ends, why ", static_cast<int>(why));
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -45,6 +46,10 @@ struct Payload {  // the job's own program on a host
   Why why = Why::finished;
   Nanos began_at = 0, ended_at = 0;
   Nanos ready_at = 0;  // of a server
+  Nanos alone = 0, alone_since = -1;  // without a supervisor, which was killed: only its lease ends it then
+
+  void loses_supervisor(Nanos now) { if (alone_since < 0) alone_since = now; }
+  void has_supervisor(Nanos now) { if (alone_since >= 0) alone += now - std::exchange(alone_since, -1); }
 };
 
 class Truth {
@@ -170,6 +175,7 @@ class Truth {
   void check_money();
   [[nodiscard]] bool is_kept(int laptop, const JobId& job, Epoch epoch, const std::function<bool(const Content&)>& fits) const;
   [[nodiscard]] bool is_lost_told(const JobId& job, Epoch epoch) const;
+  [[nodiscard]] bool is_recorded(const JobId& job, Epoch epoch, bool (*tells)(std::string_view kind)) const;
   // truth_told.cpp
   void check_believed(Laptop& laptop, const control::TrackedJob& job);
   void check_fresh(Laptop& laptop, const control::TrackedJob& job);

@@ -14,6 +14,7 @@ namespace gridctl::sim {
 
 namespace {
 constexpr Nanos k_early = 10 * k_s;          // a limit's host counts by its own clock
+constexpr Nanos k_slow = 20 * k_s;           // as long as a message takes on a slow link
 constexpr Nanos k_beyond = k_min;            // until a host that counts by itself has ended it: beside the grace
 constexpr double k_hour = 3600.0 * k_s;
 
@@ -29,6 +30,9 @@ bool tells_loss(std::string_view kind) {
 }
 // The same of a host that is back: that it was given up says nothing of what is fetched from it then.
 bool tells_loss_there(std::string_view kind) { return tells_loss(kind) && kind != "host_lost"; }
+// The same of lines that stand in a job's step. A failed fetch is a note, which Truth always hears of.
+bool tells_loss_in_a_step(std::string_view kind) { return tells_loss(kind) && kind != "checkpoint_fetch_failed"; }
+bool tells_loss_there_in_a_step(std::string_view kind) { return tells_loss_in_a_step(kind) && tells_loss_there(kind); }
 }  // namespace
 
 // --- Checkpoints -----------------------------------------------------------------------------------------------------
@@ -81,7 +85,18 @@ bool Truth::is_kept(int laptop, const JobId& job, Epoch epoch, const std::functi
   });
 }
 
-bool Truth::is_lost_told(const JobId& job, Epoch epoch) const { return lost_told_.contains({index(job), epoch.value}); }
+// Only the registry knows the lines of a step that was committed, and told as failed.
+bool Truth::is_recorded(const JobId& job, Epoch epoch, bool (*tells)(std::string_view kind)) const {
+  const int laptop = world_.jobs[static_cast<std::size_t>(index(job))].laptop;
+  registry::AllRecords* records = world_.laptops[static_cast<std::size_t>(laptop)]->records();
+  if (records == nullptr) return false;
+  const auto lines = records->events(job, 0, 0);
+  return lines && std::ranges::any_of(*lines, [&](const registry::EventRecord& one) { return one.epoch == epoch && tells(one.kind); });
+}
+
+bool Truth::is_lost_told(const JobId& job, Epoch epoch) const {
+  return lost_told_.contains({index(job), epoch.value}) || is_recorded(job, epoch, tells_loss_in_a_step);
+}
 
 void Truth::told(int, const JobId& job, const job::Record& record) {
   if (record.kind == "checkpoint_fetch_failed") fetch_failed_.insert({index(job), record.epoch.value});
@@ -101,6 +116,7 @@ void Truth::removes(int host, int laptop, const JobId& job, Epoch epoch) {
   ++rules_met["K2"];
   const Nanos step = content(*newest)->step;
   if (is_kept(laptop, job, epoch, [&](const Content& one) { return one.step >= step; }) || stray_lost_told_.contains({index(job), epoch.value})) return;
+  if (is_recorded(job, epoch, tells_loss_there_in_a_step)) return;
   throw Violation("K2", "the last checkpoint of " + of_attempt(job, epoch) + " is removed on host" + std::to_string(host) +
                             ", and kept nowhere");
 }
@@ -286,7 +302,11 @@ void Truth::limit_ends(const Payload& payload, const std::string& limit) {
   const auto attempts = std::ranges::count_if(payloads_, [&](const auto& one) { return one->job == payload.job; });
   if (limit != "max_duration" || attempts > 1) return;
   const Nanos ran = world_.now - payload.began_at;
-  if (ran + k_early + own.max_duration->count() / 50 < own.max_duration->count())
+  // Its controller counts what was under way for long as used up: it cannot know when that was sent.
+  const bool slow = std::ranges::any_of(world_.options.faults, [&](const Fault& one) {
+    return one.kind == FaultKind::slow && one.at < world_.now && one.at + one.duration > payload.began_at;
+  });
+  if (ran + k_early + (slow ? k_slow : 0) + own.max_duration->count() / 50 < own.max_duration->count())
     throw Violation("W8", name(payload) + " is ended long before its limit");
 }
 
@@ -311,7 +331,7 @@ void Truth::check_money() {
     const Nanos from = shares ? std::max(one->began_at, std::min(paid, until)) : one->began_at;
     paid = std::max(paid, until);
     usd[family(one->job)] += price * static_cast<double>(until - from) / k_hour;
-    beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s + asleep[one->host]) / k_hour;
+    beyond[family(one->job)] += price * static_cast<double>(k_beyond + 30 * k_s + asleep[one->host] + one->alone) / k_hour;
   }
   for (const auto& [job, sum] : usd) {
     const job::Spec& spec = world_.jobs[static_cast<std::size_t>(job)].spec;

@@ -280,6 +280,8 @@ void Truth::stepped(int laptop, const job::State& before, const job::Event& what
   check_needless(laptop, before, what);
   check_final(before, after);
   check_last(laptop, before, after);
+  if (std::holds_alternative<job::Running>(after.phase)) world_.jobs[static_cast<std::size_t>(index(after.id))].start_problems = 0;
+  if (as<job::LaunchFailed>(what) != nullptr) ++world_.jobs[static_cast<std::size_t>(index(after.id))].start_problems;
   if (const job::Attempt* attempt = after.attempt()) known.attempts[attempt->epoch.value] = attempt->number.value;
   if (after.epoch > before.epoch && before.epoch.value > 0) ++restarts;
   if (after.attempt() != nullptr && after.phase.index() != before.phase.index()) strike_rich(world_, laptop, *after.attempt());

@@ -142,7 +142,12 @@ void Truth::check_idle(Laptop& laptop, const control::TrackedJob& job) {
   if (waits && !is_behind_a_gang(laptop, job))
     for (int host = 0; host < world_.options.hosts; ++host) {
       const HostName name{"host" + std::to_string(host)};
-      const bool avoided = std::ranges::any_of(job.state().avoided, [&](const job::Avoided& one) { return one.host == name; });
+      // A host that fails far more often than others gets jobs only when none of the others could take them.
+      sched::HostFacts facts;
+      facts.name = name;
+      laptop.controller()->fleet().reliability().apply(facts);
+      const bool avoided = !facts.shunned.empty() ||
+                           std::ranges::any_of(job.state().avoided, [&](const job::Avoided& one) { return one.host == name; });
       free = free || (!avoided && could_take(laptop, host, job.spec()));
     }
   const auto& book = laptop.controller()->book().all();

@@ -81,7 +81,7 @@ struct SimJob {
   int laptop = 0;
   job::Spec spec;
   bool submitted = false;  // by its user, and acknowledged
-  int start_problems = 0;  // in a row
+  int start_problems = 0;  // since a start of it was known to have gone well
 };
 
 class World {

@@ -163,8 +163,9 @@ class StandbyConcern : public Concern {
     mine.next = now + k_look_again;
     mine.is_idle = true;
     const job::Attempt& attempt = *job.state().attempt();
-    // The standby there is used up, because the attempt started from it.
-    std::erase_if(mine.ready, [&](const Ready& one) { return attempt.on(one.host) != nullptr; });
+    // The attempt has used the standby up, unless the standby became ready only after the attempt had started there.
+    for (const job::Member& member : attempt.members)
+      if (find(mine, member.host) != nullptr) drop(job.id(), member.host);
     const std::vector<HostName> next = next_hosts(job);
     if (next.empty()) return;
     for (std::size_t i = mine.ready.size(); i-- > 0;)

@@ -153,10 +153,11 @@ void HostMonitor::send(Asked asked, std::string payload) {
 
 void HostMonitor::heard_time(wire::PollReply& reply) {
   const BootTime now = clock_.boot();
-  make_older(reply, transit_.took(reply.host_time, now));
+  const Duration late = transit_.took(reply.host_time, now);
+  make_older(reply, late);
   if (reply.host_time <= echo_) return;
   echo_ = reply.host_time;
-  echo_heard_ = now;
+  echo_heard_ = now - late;  // the host counts what is left of its limits from the echo
 }
 
 namespace {

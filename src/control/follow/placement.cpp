@@ -174,20 +174,23 @@ void Placement::place_now(const TrackedJob& job) {
   place_after(job, Duration::zero());
 }
 
+// Who holds which resources, and where each twin is, must be known before a job is placed.
+void Placement::place_soon(const TrackedJob& job) {
+  wait(job.id()).timer = world_.run.after(k_first_contact, [this, id = job.id()] {
+    if (TrackedJob* due = book_.find(id)) place(*due);
+  });
+}
+
 void Placement::place(TrackedJob& job) {
   Wait& mine = wait(job.id());
   const os::Executor::Timer self = std::move(mine.timer);
   mine.timer.reset();
   if (job.unsure || job.in<job::Waiting>() == nullptr) return;
   const bool knows_hosts = fleet_.all_tried() || world_.clock.boot() - began_ > k_first_contact_max;
-  if (!knows_hosts || !book_.is_certain()) {  // who holds what, and where a twin is, must be known
-    mine.timer = world_.run.after(k_first_contact, [this, id = job.id()] {
-      if (TrackedJob* due = book_.find(id)) place(*due);
-    });
-    return;
-  }
+  if (!knows_hosts || !book_.is_certain()) return place_soon(job);
   mine.asked_at = fleet_.capacity();
   ask_those_before(job);
+  if (!book_.is_certain()) return place_soon(job);  // the placement of an earlier job may have failed to commit
   if (is_held(job)) return;
   Question asked = question(job);
   if (job.spec().num_nodes > 1) return place_gang(job, asked);

@@ -97,6 +97,7 @@ class Placement : public Pacer, public JobListener {
   }
 
   void place(TrackedJob& job);
+  void place_soon(const TrackedJob& job);
   void placed(TrackedJob& job, const Question& question, const sched::Decision& decision);
   // placement_gang.cpp
   void place_gang(TrackedJob& job, const Question& question);
