@@ -35,6 +35,7 @@ constexpr Option k_options[] = {
     {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
     {"restore-from", 0, "any|trusted", "whether plain processes on hosts of your own may load checkpoints of lent hosts"},
     {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with hosts of others"},
+    {"images", 0, "digests|tags", "whether hosts of others may run images by tag"},
     {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
@@ -78,7 +79,8 @@ Result<void> change_trust(const Parsed& parsed, job::Spec& spec) {
   TRY(choose("restore-from", "any", "trusted", [&](bool trusted) {
     spec.recovery.restore_from = trusted ? job::RestoreFrom::trusted : job::RestoreFrom::any;
   }));
-  return choose("traffic", "protected", "clear", [&](bool clear) { spec.constraints.clear_traffic = clear; });
+  TRY(choose("traffic", "protected", "clear", [&](bool clear) { spec.constraints.clear_traffic = clear; }));
+  return choose("images", "digests", "tags", [&](bool tags) { spec.constraints.image_tags = tags; });
 }
 
 Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) {

@@ -102,6 +102,7 @@ struct Constraints {
   bool any_interconnect = false;              // a tight job makes do with whatever joins its GPUs and hosts
   bool is_private = false;                    // never on hosts that strangers lend (sensitivity: private)
   bool clear_traffic = false;                 // a gang may talk unencrypted with hosts that strangers lend (traffic: clear)
+  bool image_tags = false;                    // hosts that strangers lend may run images by tag (images: tags)
   bool operator==(const Constraints&) const = default;
 };
 
@@ -139,6 +140,7 @@ struct Spec {
   GangPolicy gang;
   std::string image;              // engine reference, path of an archive, or empty: plain process
   bool image_is_archive = false;  // then `image` is an absolute local path
+  std::map<std::string, std::string> image_digests{};  // of images by tag, as written -> "sha256:…", as their registries said once
   std::optional<bool> root_writable{};  // of its container; nullopt: on hosts of one's own
   std::string workdir;            // absolute local path, or empty
   std::map<std::string, std::string> envs;

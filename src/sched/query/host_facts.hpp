@@ -40,6 +40,7 @@ struct HostFacts {
   std::string resting;  // why this very job leaves it alone for a moment, and until when, or empty
   std::string apart;                                  // why this very job must not go there now, or empty
   std::string not_plain;  // why this very job must not run there as a plain process, or empty
+  std::map<std::string, std::string> image_problems{};  // of this very job: image by tag -> why its digest is not known
   std::optional<WallTime> until;  // it ends then, in order; nullopt: nobody has said so
   std::optional<Duration> left;   // from now until then
   std::string shunned;  // why every job stays away from it while there are others, or empty
