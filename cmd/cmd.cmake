@@ -52,6 +52,7 @@ add_executable(gridctl
   followed.cpp
   habit_words.cpp
   habits.cpp
+  image_digests.cpp
   help.cpp
   help_topic.cpp
   host_words.cpp

@@ -37,6 +37,7 @@ constexpr Option k_options[] = {
     {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with hosts of others"},
     {"unmeasured", 0, "refuse|allow", "whether it may use GPUs of hosts of others before they are measured"},
     {"unproven", 0, "refuse|allow", "whether it may return to hosts of others without a complete checkpoint in its first hour there"},
+    {"images", 0, "digests|tags", "whether hosts of others may run images by tag"},
     {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
@@ -82,7 +83,8 @@ Result<void> change_trust(const Parsed& parsed, job::Spec& spec) {
   }));
   TRY(choose("traffic", "protected", "clear", [&](bool clear) { spec.constraints.clear_traffic = clear; }));
   TRY(choose("unmeasured", "refuse", "allow", [&](bool allow) { spec.constraints.unmeasured = allow; }));
-  return choose("unproven", "refuse", "allow", [&](bool allow) { spec.constraints.unproven = allow; });
+  TRY(choose("unproven", "refuse", "allow", [&](bool allow) { spec.constraints.unproven = allow; }));
+  return choose("images", "digests", "tags", [&](bool tags) { spec.constraints.image_tags = tags; });
 }
 
 Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) {

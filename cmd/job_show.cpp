@@ -65,6 +65,11 @@ std::string twin_text(const registry::JobRow& twin) {
          (twin.provider.value.empty() ? "" : " on " + twin.provider.value);
 }
 
+// Returns the digest as hosts of others run it; several images are told apart by name.
+std::string image_digest_text(const job::Spec& spec, const std::string& image, const std::string& digest) {
+  return (spec.image_digests.size() > 1 ? image + " = " : "") + digest + (spec.constraints.image_tags ? ", not used: images: tags" : ", on hosts of others");
+}
+
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& twins, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
                    const std::optional<DeadlineView>& deadline, const std::optional<ToleranceView>& tolerance,
@@ -93,6 +98,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   for (const job::Variant& variant : job.spec.variants)
     variants.push_back(variant.kind + (variant.image.empty() ? "" : " (" + variant.image + ")"));
   facts.add("variants", join(variants, ", "));
+  for (const auto& [image, digest] : job.spec.image_digests) facts.add("image digest", image_digest_text(job.spec, image, digest));
   facts.add("submitted", ui::moment(job.submitted_at, now) + ", " + ui::age(job.submitted_at, now));
   if (job.ended_at) facts.add("ended", ui::moment(job.ended_at, now) + ", " + ui::age(job.ended_at, now));
   facts.add("took", ui::span(job.submitted_at, job.ended_at, now));
@@ -200,6 +206,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   if (context.json) {
     std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness, use);
+    if (!job.spec.image_digests.empty()) {
+      JsonObject digests;
+      for (const auto& [image, digest] : job.spec.image_digests) digests(image, digest);
+      text.insert(text.size() - 1, ",\"image_digests\":" + digests.text());
+    }
     if (bag) text.insert(text.size() - 1, ",\"tasks\":" + tasks_json(*bag) + ",\"bag\":" + bag_json(bag->bag));
     if (tolerance) text.insert(text.size() - 1, ",\"fault_tolerance\":" + std::to_string(tolerance->level));
     return context.print_line(text);

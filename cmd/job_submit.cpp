@@ -11,6 +11,7 @@
 #include "cmd/deadline_view.hpp"
 #include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
+#include "cmd/image_digests.hpp"
 #include "cmd/job_plan.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/measure_first.hpp"
@@ -353,7 +354,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
       return make_error(Code::usage, "--" + std::string(option) + " needs the command to wait: omit --detach");
   if (parsed.has("append")) return append_to_bag(context, parsed);
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
+  TRY_ASSIGN(std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   std::string typed;
@@ -375,6 +376,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, links, runs));
   if (planned) context.note(*planned);
+  find_image_digests(context, job.spec, hosts);
   TRY_ASSIGN(SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (prospect.gang && !parsed.has("dry-run")) TRY(measure_links(context, known, job.spec, hosts, prospect));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())

@@ -10,6 +10,7 @@
 #include "control/follow/pauses.hpp"
 #include "control/measure/bench.hpp"
 #include "control/measure/network_record.hpp"
+#include "job/image_reference.hpp"
 
 namespace gridctl::cmd {
 
@@ -75,6 +76,8 @@ Error nothing_fits(const std::string& job_name, const sched::Decision& decision)
     return make_error(Code::no_provider_fits, "no provider is registered that could run '" + job_name + "'",
                       "gridctl provider register NAME ssh://user@host");
   Error error = make_error(Code::no_provider_fits, "no provider can run '" + job_name + "'", "gridctl provider ls");
+  if (std::ranges::find(decision.rejections, sched::k_image_tag, &sched::Rejection::code) != decision.rejections.end())
+    error.hint = "write " + std::string(job::k_image_tags_way_out) + " in the job file, if whatever the host has by that name may run";
   for (const sched::Rejection& rejection : decision.rejections)
     error.context.push_back(rejection.host.value + ": " + rejection.code + ": " + rejection.detail);
   return error;

@@ -290,6 +290,7 @@ Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed) {
   if (job.spec.twins > 1)
     context.note("warning: one twin is simulated, not " + std::to_string(job.spec.twins) + " at once");
   question.spec = std::move(job.spec);
+  question.spec.constraints.image_tags = true;  // a registry that answers with digests is assumed
   TRY(read_settings(context, parsed, question));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   if (from_registry) {

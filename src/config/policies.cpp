@@ -216,7 +216,7 @@ Result<void> read_constraints(SourceFile& source, const Node& node, job::Constra
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "constraints",
-                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect", "traffic", "unmeasured", "unproven"}));
+                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect", "traffic", "unmeasured", "unproven", "images"}));
   if (const Node* query = fields.find("query")) {
     if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
     TRY(read_query(source, *query, "constraints.query", into.query));
@@ -226,6 +226,7 @@ Result<void> read_constraints(SourceFile& source, const Node& node, job::Constra
   TRY(fields.choice("traffic", "protected", "clear", into.clear_traffic));
   TRY(fields.choice("unmeasured", "refuse", "allow", into.unmeasured));
   TRY(fields.choice("unproven", "refuse", "allow", into.unproven));
+  TRY(fields.choice("images", "digests", "tags", into.image_tags));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)
     if (std::ranges::find(k_classes, word) == k_classes.end())

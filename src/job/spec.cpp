@@ -98,6 +98,7 @@ void fields(R& r, Of<R, Constraints>& m) {
   r("providers", m.providers)("labels", m.labels)("query", m.query)("is_private", m.is_private);
   r("any_interconnect", m.any_interconnect).unless("clear_traffic", m.clear_traffic, false);
   r.unless("unmeasured", m.unmeasured, false).unless("unproven", m.unproven, false);
+  r.unless("image_tags", m.image_tags, false);
 }
 
 template <class R>
@@ -164,6 +165,7 @@ void fields(R& r, Of<R, Spec>& m) {
   r.must("name", m.name)
       .must("run", m.run)("resources", m.resources)("num_nodes", m.num_nodes)("gang", m.gang)("image", m.image);
   r("image_is_archive", m.image_is_archive).null_or("root_writable", m.root_writable)("workdir", m.workdir);
+  r.unless("image_digests", m.image_digests, {});
   r("envs", m.envs)("secrets", m.secrets)("file_mounts", m.file_mounts)("setup", m.setup);
   r("resume_run", m.resume_run)("outputs", m.outputs)("variants", m.variants)("checkpoint", m.checkpoint);
   r("recovery", m.recovery)("constraints", m.constraints);

@@ -104,6 +104,7 @@ struct Constraints {
   bool clear_traffic = false;                 // a gang may talk unencrypted with hosts that strangers lend (traffic: clear)
   bool unmeasured = false;  // it may have GPUs of hosts of strangers that nobody has measured (unmeasured: allow)
   bool unproven = false;    // it may go to hosts of strangers again, though it did not save there (unproven: allow)
+  bool image_tags = false;                    // hosts that strangers lend may run images by tag (images: tags)
   bool operator==(const Constraints&) const = default;
 };
 
@@ -141,6 +142,7 @@ struct Spec {
   GangPolicy gang;
   std::string image;              // engine reference, path of an archive, or empty: plain process
   bool image_is_archive = false;  // then `image` is an absolute local path
+  std::map<std::string, std::string> image_digests{};  // of images by tag, as written -> "sha256:…", as their registries said once
   std::optional<bool> root_writable{};  // of its container; nullopt: on hosts of one's own
   std::string workdir;            // absolute local path, or empty
   std::map<std::string, std::string> envs;

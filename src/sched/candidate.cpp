@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
+#include "job/image_reference.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "sched/catalogue/gpu_match.hpp"
 #include "sched/deadline.hpp"
@@ -269,6 +270,22 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
+// A host of others is given images by digest. Waiting cures a rejection while a registry may still say the digest.
+bool image_fits(Candidate& c, const job::Spec& spec, const std::string& image, bool is_archive, bool curable) {
+  if (!is_lent(c.host->host_class, c.host->labels)) return true;
+  const auto problem = c.host->image_problems.find(image);
+  const auto refusal = job::tag_refusal(spec, image, is_archive, problem == c.host->image_problems.end() ? "" : problem->second);
+  if (!refusal || refusal->curable != curable) return true;
+  return c.reject(std::string(k_image_tag), refusal->text + "; " + refusal->way_out + ", or allow tags: " + std::string(job::k_image_tags_way_out) +
+                                            " (of a job that was submitted: gridctl job resume JOB --images tags)",
+                  curable);
+}
+
+bool choose_parts(Candidate& c, const job::Spec& spec, const std::string& image, bool is_archive, const std::vector<job::GpuRequest>& gpus) {
+  return choose_engine(c, image) && image_fits(c, spec, image, is_archive, false) &&
+         choose_among_gpus(c, gpus, spec.resources.any_order) && image_fits(c, spec, image, is_archive, true);
+}
+
 // Chooses the first of the job's variants that fits there; among the reasons against, prefers one that waiting may
 // cure.
 bool choose_variant(Candidate& c, const job::Spec& spec) {
@@ -276,9 +293,7 @@ bool choose_variant(Candidate& c, const job::Spec& spec) {
   for (const job::Variant& variant : spec.variants) {
     c.rejection.reset();
     c.variant = &variant;
-    if (choose_engine(c, variant.image) &&
-        choose_among_gpus(c, job::gpus_wanted(spec, variant), spec.resources.any_order))
-      return true;
+    if (choose_parts(c, spec, variant.image, variant.image_is_archive, job::gpus_wanted(spec, variant))) return true;
     if (!why || (c.rejection->temporary && !why->temporary)) why = c.rejection;
   }
   c.rejection = std::move(why);
@@ -287,7 +302,7 @@ bool choose_variant(Candidate& c, const job::Spec& spec) {
 
 bool choose_form(Candidate& c, const job::Spec& spec) {
   if (!spec.variants.empty()) return choose_variant(c, spec);
-  return choose_engine(c, spec.image) && choose_among_gpus(c, spec.resources.gpus, spec.resources.any_order);
+  return choose_parts(c, spec, spec.image, spec.image_is_archive, spec.resources.gpus);
 }
 
 // Handles a tight job on one host: its GPUs form one group. Another part of the host may be suitable when it becomes

@@ -195,7 +195,7 @@ class Failures(grid.Case):
         self.assertEqual(job.show()["exit_code"], 9)
         lent = self.grid.laptop("lent")
         lent.register(1, "stranger", "podman", "--label", "lent=true")
-        job = lent.submit({"name": "lent", "image": IMAGE, "run": "mkdir /data || exit 9",
+        job = lent.submit({"name": "lent", "image": IMAGE, "run": "mkdir /data || exit 9", "constraints": {"images": "tags"},
                            "recovery": {"max_failures": 1}})
         job.wait_state("FAILED")
         self.assertEqual(job.show()["exit_code"], 9)

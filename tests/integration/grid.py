@@ -293,6 +293,7 @@ class Done:
 
 class Laptop:
     """One state directory."""
+    image_constraints = {}  # of each job with an image
 
     def __init__(self, grid, name, state=None):
         self.grid = grid
@@ -350,6 +351,8 @@ class Laptop:
                         "--host-key", facts["host_key"], "-i", self.grid.key, "--engine", engine, *more, check=check, code=code)
 
     def write_job(self, spec):
+        if "image" in spec and self.image_constraints:
+            spec = {**spec, "constraints": {**self.image_constraints, **spec.get("constraints", {})}}
         path = os.path.join(self.folder, f"{spec.get('name', 'job')}.yaml")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(spec, file, indent=1)  # JSON is YAML

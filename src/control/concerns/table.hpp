@@ -27,6 +27,7 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_measured(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_paused(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_exactness(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_images(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_bags(const Controls& controls);
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
@@ -35,6 +36,7 @@ using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines, make_ends,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
                                               make_progress, make_hangs,      make_elastic, make_turns,           make_trust,
-                                              make_paused, make_exactness,  make_bags,          make_proven,     make_measured};
+                                              make_paused, make_exactness,  make_images,        make_bags,      make_proven,
+                                              make_measured};
 
 }  // namespace gridctl::control

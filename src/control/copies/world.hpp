@@ -5,6 +5,7 @@
 
 #include "control/copies/freight.hpp"
 #include "control/reach/agent_network.hpp"
+#include "control/reach/image_registries.hpp"
 #include "control/reach/job_folders.hpp"
 #include "os/clock.hpp"
 #include "os/executor.hpp"
@@ -19,6 +20,7 @@ struct World {
   registry::AllRecords& records;
   Freight& freight;
   JobFolders& folders;
+  ImageRegistries* images = nullptr;  // nullptr: no registry can be asked
 };
 
 }  // namespace gridctl::control

@@ -210,7 +210,8 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::filter_log([&folders](std::string line) { return folders.masked_of_all(std::move(line)); });
   os::LoopExecutor run(loop);
   TRY_ASSIGN(const UserSettings settings, read_settings(paths));
-  Controller jobs({clock, run, network, registry, freight, folders}, {health_period(settings)});
+  HttpImageRegistries images;
+  Controller jobs({clock, run, network, registry, freight, folders, &images}, {health_period(settings)});
   TRY(jobs.start());
   const HostCare care(loop, run, clock, registry, network, controller, meter, jobs, settings);
   LocalGateways local_gateways(paths);

@@ -8,6 +8,7 @@
 #include "control/follow/gang_backend.hpp"
 #include "control/follow/gang_spec.hpp"
 #include "control/follow/results.hpp"
+#include "job/image_reference.hpp"
 #include "job/last_step.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
@@ -163,7 +164,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.attempt = facts.attempt.number;
   out.epoch = facts.attempt.epoch;
   out.engine = member.engine;
-  if (!form.image_is_archive) out.image = form.image;
+  if (!form.image_is_archive) out.image = job::image_on_host(spec, form.image, facts.lent);
   for (const registry::Input& input : facts.inputs) {
     if (input.role == registry::k_image_role && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
     if (input.role == (is_last_step ? std::string_view(job::k_tasks_role) : registry::k_workdir_role)) out.workdir = input.root;

@@ -42,6 +42,7 @@ struct HostFacts {
   std::string unmeasured;  // why no job gets GPUs of it yet, or empty
   std::string unproven;    // why this very job, which has not shown that it saves, stays away from it, or empty
   std::string not_plain;  // why this very job must not run there as a plain process, or empty
+  std::map<std::string, std::string> image_problems{};  // of this very job: image by tag -> why its digest is not known
   std::optional<WallTime> until;  // it ends then, in order; nullopt: nobody has said so
   std::optional<Duration> left;   // from now until then
   std::string shunned;  // why every job stays away from it while there are others, or empty

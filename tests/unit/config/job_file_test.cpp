@@ -405,6 +405,8 @@ TEST(JobFile, ReadsWhatAGangMayDo) {
   EXPECT_FALSE(parsed("run: x\nconstraints: {traffic: protected}\n").spec.constraints.clear_traffic);
   EXPECT_TRUE(parsed("run: x\nconstraints: {unmeasured: allow}\n").spec.constraints.unmeasured);
   EXPECT_TRUE(parsed("run: x\nconstraints: {unproven: allow}\n").spec.constraints.unproven);
+  EXPECT_TRUE(parsed("run: x\nconstraints: {images: tags}\n").spec.constraints.image_tags);
+  EXPECT_FALSE(parsed("run: x\nconstraints: {images: digests}\n").spec.constraints.image_tags);
   EXPECT_THAT(refusal("run: x\nconstraints: {traffic: open}\n"), HasSubstr("expected protected or clear"));
   EXPECT_TRUE(spec.recovery.exact_required);
   EXPECT_TRUE(spec.constraints.any_interconnect);

@@ -39,7 +39,9 @@ class AttemptSpec : public ::testing::Test {
                                {},
                                std::chrono::minutes{15},
                                "host_lost",
-                               std::chrono::seconds{20}});
+                               std::chrono::seconds{20},
+                               lent,
+                               lent});
   }
   registry::Checkpoint checkpoint(const std::string& how) {
     registry::Checkpoint c;
@@ -54,7 +56,18 @@ class AttemptSpec : public ::testing::Test {
   std::vector<registry::Input> inputs;
   std::optional<registry::Checkpoint> restore;
   std::optional<Vendor> vendor = Vendor::nvidia;
+  bool lent = false;
 };
+
+TEST_F(AttemptSpec, NamesTheImageByDigestToAHostOfOthers) {
+  job.spec.image = "debian:12";
+  job.spec.image_digests["debian:12"] = "sha256:" + std::string(64, 'a');
+  EXPECT_EQ(build().image, "debian:12");
+  lent = true;
+  EXPECT_EQ(build().image, "docker.io/library/debian@sha256:" + std::string(64, 'a'));
+  job.spec.constraints.image_tags = true;
+  EXPECT_EQ(build().image, "debian:12");
+}
 
 TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
   EXPECT_EQ(build().run, "python train.py");

@@ -162,8 +162,9 @@ TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
   spec.recovery.hangs = Hangs::tell;
   spec.recovery.stragglers = Stragglers::replace;
   spec.recovery.restore_from = RestoreFrom::trusted;
-  spec.constraints.clear_traffic = true;
+  spec.constraints.clear_traffic = spec.constraints.image_tags = true;
   spec.constraints.unmeasured = spec.constraints.unproven = true;
+  spec.image_digests["a:1"] = "sha256:0";
   spec.constraints.query = "cpus>=4";
   spec.constraints.is_private = spec.constraints.any_interconnect = true;
   spec.checkpoint.copies = 3, spec.checkpoint.signal = 10, spec.checkpoint.local_shards = true;

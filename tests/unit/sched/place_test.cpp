@@ -287,6 +287,34 @@ TEST(Place, ChoosesAnEngineThatWorks) {
   EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.inventory.edit().engines[2].problem = "no bash"; }), "engine");
 }
 
+TEST(Place, GivesHostsOfOthersImagesByDigestOnly) {
+  const HostFacts own = AHost("ada");
+  const HostFacts lent = AHost("ada").set([](HostFacts& h) { h.labels["lent"] = "true"; });
+  const HostFacts market = AHost("ada").set([](HostFacts& h) { h.host_class = "market"; });
+  job::Spec spec = a_job();
+  EXPECT_EQ(code_of(spec, own), "placed");
+  EXPECT_EQ(code_of(spec, lent), "image_tag?") << "its registry may still say the digest";
+  EXPECT_EQ(code_of(spec, market), "image_tag?");
+  HostFacts offline = lent;
+  offline.image_problems["python:3.11"] = "registry docker.io: no route";
+  EXPECT_THAT(place(spec, {offline}, {}).rejections[0].detail,
+              testing::AllOf(HasSubstr("image python:3.11 is a tag: registry docker.io: no route; name the image as docker.io/library/python@sha256:…"),
+                             HasSubstr("constraints: {images: tags}")));
+  spec.image_digests["python:3.11"] = "sha256:" + std::string(64, 'a');
+  EXPECT_EQ(code_of(spec, lent), "placed");
+  spec.image_digests.clear();
+  spec.constraints.image_tags = true;
+  EXPECT_EQ(code_of(spec, lent), "placed");
+  spec = a_job();
+  spec.image = "localhost/mine:1";
+  EXPECT_EQ(code_of(spec, own), "placed");
+  EXPECT_EQ(code_of(spec, lent), "image_tag") << "waiting cures nothing";
+  spec.image_is_archive = true;
+  EXPECT_EQ(code_of(spec, lent), "placed");
+  spec = a_gpu_job({"H100"});
+  EXPECT_EQ(code_of(spec, lent), "gpu") << "what no registry can cure comes first";
+}
+
 TEST(Place, StaysAwayFromAvoidedHostsWhileAnotherMayTakeTheJob) {
   const std::vector<Avoid> avoided{{HostName{"ada"}, "exit 139 there"}};
   const Decision other = place(a_job(), {AHost("ada").at(0), AHost("bob").at(9)}, avoided);
