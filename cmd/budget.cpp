@@ -109,11 +109,10 @@ const Command k_budget_set{
     .summary = "set a monthly budget",
     .examples = budget::k_set_examples,
     .description =
-        "Limits the monthly cost (UTC) of all jobs, or of the jobs whose file names this owner (a person or "
-        "project). Both limits apply at the same time.\n\nWhen the budget is used up, "
-        "gridctl stops running jobs that cost money: they save first and end as CANCELLED with exit code 9. 'gridctl "
-        "job resume' continues them in the next month or after you raise the budget. Waiting jobs run on free hosts or "
-        "keep waiting.",
+        "Limits the monthly cost (UTC) of all jobs, or of the jobs whose file names this owner (a person or project). "
+        "Both limits apply at the same time.\n\nWhen the budget is used up, gridctl stops running jobs that cost "
+        "money: they save first and end as CANCELLED with exit code 9. 'gridctl job resume' continues them in the next "
+        "month or after you raise the budget. Waiting jobs run on free hosts or keep waiting.",
     .positionals = budget::k_usd,
     .options = budget::k_owner,
     .exit_codes = k_exits_state,

@@ -110,10 +110,9 @@ const Command k_checkpoint_diff{
     .description =
         "Compares two checkpoints: safetensors files tensor by tensor, torch.save archives entry by entry, other files "
         "as a whole. gridctl unpickles nothing, so it recognises number types only in safetensors files. CHANGED is "
-        "the "
-        "share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of that "
-        "of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also lists "
-        "what is equal.",
+        "the share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of "
+        "that of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also "
+        "lists what is equal.",
     .positionals = checkpoint_diff::k_positionals,
     .exit_codes = k_exits_checkpoint,
     .run = checkpoint_diff::run};

@@ -73,16 +73,13 @@ const Command k_checkpoint_ls{
     .summary = "list a job's checkpoints, oldest first",
     .examples = checkpoint_ls::k_examples,
     .description =
-        "STORED is what the checkpoint added to the store: content shared with other "
-        "checkpoints is kept once. COPIES names the remotes that have acknowledged a complete "
-        "copy; the column is omitted if there are none. A stray was saved by an attempt that gridctl had given up; it "
-        "is kept, and restored only if you name it. HOW shows how gridctl recognised it as complete, with the layout "
-        "of a "
-        "framework and its unit if there is one. A provisional one is restored only if there is no other. A suspect "
-        "one is damaged here, or "
-        "the program failed twice after starting from it, before it saved anything newer; the job went back to an "
-        "earlier one, and the suspect "
-        "one is kept, but only job resume --from restores it. See CHECKPOINTS in gridctl-job(5).",
+        "STORED is what the checkpoint added to the store: content shared with other checkpoints is kept once. COPIES "
+        "names the remotes that have acknowledged a complete copy; the column is omitted if there are none. A stray "
+        "was saved by an attempt that gridctl had given up; it is kept, and restored only if you name it. HOW shows "
+        "how gridctl recognised it as complete, with the layout of a framework and its unit if there is one. A "
+        "provisional one is restored only if there is no other. A suspect one is damaged here, or the program failed "
+        "twice after starting from it, before it saved anything newer; the job went back to an earlier one, and the "
+        "suspect one is kept, but only job resume --from restores it. See CHECKPOINTS in gridctl-job(5).",
     .positionals = checkpoint_ls::k_positionals,
     .exit_codes = k_exits_job,
     .run = checkpoint_ls::run};

@@ -191,11 +191,10 @@ const Command k_checkpoint_pull{
         "first fetches it from the nearest remote with an intact copy. With --from, gridctl reads only the remote and "
         "needs only the store's key. ID is then a job's id or name as recorded there; without a number, the newest "
         "complete copy is used.\n\nA remote can hide newer checkpoints from a machine that knows nothing else. So "
-        "gridctl asks all other remotes, what the imported key file noted, and what this machine saw before. If one "
-        "of them knows a newer one, the command refuses and names it. If none of them knows this one either, the "
-        "command says "
-        "that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that you "
-        "name by its number is not compared.",
+        "gridctl asks all other remotes, what the imported key file noted, and what this machine saw before. If one of "
+        "them knows a newer one, the command refuses and names it. If none of them knows this one either, the command "
+        "says that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that "
+        "you name by its number is not compared.",
     .positionals = checkpoint_pull::k_positionals,
     .options = checkpoint_pull::k_options,
     .exit_codes = checkpoint_pull::k_exits,

@@ -82,11 +82,9 @@ const Command k_config_set{
     .description =
         "Changes a setting of the state directory; an empty value restores the default. Changes apply at once, also to "
         "a running daemon, unless the setting says otherwise.\n\nNotifications (notify.*) go out when a job ends or "
-        "fails, runs again after a move or "
-        "a restart, or is stopped by a budget or limit, and when a host no longer answers. Each is sent at most once. "
-        "A "
-        "receiver that is down is retried for about 13 minutes; a try ends after 30 s and delays nothing else. Job "
-        "files have notify rules of their own: gridctl-job(5).",
+        "fails, runs again after a move or a restart, or is stopped by a budget or limit, and when a host no longer "
+        "answers. Each is sent at most once. A receiver that is down is retried for about 13 minutes; a try ends after "
+        "30 s and delays nothing else. Job files have notify rules of their own: gridctl-job(5).",
     .positionals = config_commands::k_set_positionals,
     .exit_codes = k_exits_job,
     .run = config_commands::set};

@@ -118,10 +118,9 @@ const Command k_daemon_install{
     .summary = "start the daemon with your session",
     .examples = daemon_control::k_install_examples,
     .description =
-        "Writes a systemd user unit for this state directory, enables it and starts it. "
-        "From then on, gridctl follows jobs whenever you are logged in, also after a reboot. "
-        "On a machine where you linger (loginctl enable-linger), it follows them from "
-        "boot on and after you log out.",
+        "Writes a systemd user unit for this state directory, enables it and starts it. From then on, gridctl follows "
+        "jobs whenever you are logged in, also after a reboot. On a machine where you linger (loginctl enable-linger), "
+        "it follows them from boot on and after you log out.",
     .exit_codes = daemon_control::k_install_exits,
     .run = daemon_control::install};
 const Command k_daemon_uninstall{
@@ -130,8 +129,7 @@ const Command k_daemon_uninstall{
     .summary = "remove that service again",
     .examples = daemon_control::k_uninstall_examples,
     .description =
-        "Stops the systemd user unit of this state directory and removes it. Jobs continue "
-        "on their hosts.",
+        "Stops the systemd user unit of this state directory and removes it. Jobs continue on their hosts.",
     .exit_codes = k_exits_state,
     .run = daemon_control::uninstall};
 

@@ -60,9 +60,8 @@ const Command k_job_apply{
     .summary = "submit a job file unless its job already runs",
     .examples = job_apply::k_examples,
     .description =
-        "Submits a job file, unless a job with the same name and content is running, waiting or has succeeded: "
-        "then nothing happens. If a job with that name runs with different content, the command changes nothing and "
-        "says "
+        "Submits a job file, unless a job with the same name and content is running, waiting or has succeeded: then "
+        "nothing happens. If a job with that name runs with different content, the command changes nothing and says "
         "what differs. It submits the file again if the job failed, was cancelled, or ended with different content.",
     .positionals = job_apply::k_positionals,
     .exit_codes = job_apply::k_exits,

@@ -62,8 +62,7 @@ const Command k_job_cp{
         "Copies a file or a folder between this machine and a running job. ID:PATH is a path as the job sees it; a "
         "relative one starts in its working directory. If the destination is a directory, the source keeps its own "
         "name in it. A file appears only when it is complete, and repeating the command continues a large file where "
-        "an "
-        "earlier one stopped.\n\n'gridctl job pull' gets the outputs of a job, also after its end.",
+        "an earlier one stopped.\n\n'gridctl job pull' gets the outputs of a job, also after its end.",
     .positionals = job_cp::k_positionals,
     .options = job_cp::k_options,
     .exit_codes = job_cp::k_exits,

@@ -37,20 +37,15 @@ const Command k_job_pause{
     .summary = "free the GPU of a running job, keeping its state in memory",
     .examples = job_pause::k_examples,
     .description =
-        "Moves the GPU memory of the job into the memory of its host, and stops its processes. The GPUs are then "
-        "free for other jobs and programs; the memory stays reserved. 'gridctl job resume' continues the job there, "
-        "from "
+        "Moves the GPU memory of the job into the memory of its host, and stops its processes. The GPUs are then free "
+        "for other jobs and programs; the memory stays reserved. 'gridctl job resume' continues the job there, from "
         "the very instruction at which it stopped. A job without GPUs only stops.\n\nThe time limits and the budget of "
-        "the "
-        "job do not run while it is paused. A job that is still paused after --max moves to another host, as soon as "
-        "one "
-        "can take it, and continues there from its last checkpoint.\n\nFor GPUs, this needs an NVIDIA driver of "
-        "version "
-        "570 or later on x86_64, a whole GPU (no MIG), a job on one host that exchanges no data between GPUs, and as "
-        "much "
-        "free memory on the host as the job uses on its GPUs. Otherwise the command names the missing part. 'gridctl "
-        "job "
-        "cancel' frees the GPU anyway; 'gridctl job resume' then continues from the last checkpoint.",
+        "the job do not run while it is paused. A job that is still paused after --max moves to another host, as soon "
+        "as one can take it, and continues there from its last checkpoint.\n\nFor GPUs, this needs an NVIDIA driver of "
+        "version 570 or later on x86_64, a whole GPU (no MIG), a job on one host that exchanges no data between GPUs, "
+        "and as much free memory on the host as the job uses on its GPUs. Otherwise the command names the missing "
+        "part. 'gridctl job cancel' frees the GPU anyway; 'gridctl job resume' then continues from the last "
+        "checkpoint.",
     .positionals = job_pause::k_positionals,
     .options = job_pause::k_options,
     .exit_codes = job_pause::k_exits,

@@ -78,8 +78,7 @@ const Command k_job_rerun{
     .description =
         "Submits the same job with the files stored at its first submission, as a new job that starts from the "
         "beginning. The earlier job may still run or have ended; it stays as it is. 'gridctl job resume' continues a "
-        "job from "
-        "its checkpoints instead. Secrets that are no longer kept are read from the environment.",
+        "job from its checkpoints instead. Secrets that are no longer kept are read from the environment.",
     .positionals = job_rerun::k_positionals,
     .options = job_rerun::k_options,
     .exit_codes = job_rerun::k_exits,

@@ -250,12 +250,10 @@ const Command k_job_show{
     .summary = "show everything about a job",
     .examples = job_show::k_examples,
     .description =
-        "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy "
-        "each host of a running job is: GPUs, their memory and temperature, processors and "
-        "memory, as measured within the last minute. ID is the job's id, a unique prefix of the "
-        "id, its name, or @last. With --file, the command prints "
-        "the job file as it was submitted, or the command line of a job without a file; values of "
-        "secrets are masked.",
+        "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy each host of a "
+        "running job is: GPUs, their memory and temperature, processors and memory, as measured within the last "
+        "minute. ID is the job's id, a unique prefix of the id, its name, or @last. With --file, the command prints "
+        "the job file as it was submitted, or the command line of a job without a file; values of secrets are masked.",
     .positionals = job_show::k_positionals,
     .options = job_show::k_options,
     .exit_codes = k_exits_job,

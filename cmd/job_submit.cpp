@@ -427,9 +427,8 @@ const Command k_job_submit{
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
         "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a "
-        "batch script with #SBATCH lines; - reads it from "
-        "standard input. Options override the file. If no daemon is running, this command starts one in the "
-        "background.",
+        "batch script with #SBATCH lines; - reads it from standard input. Options override the file. If no daemon is "
+        "running, this command starts one in the background.",
     .positionals = job_submit::k_positionals,
     .options = job_submit::k_options,
     .tail = "CMD...",

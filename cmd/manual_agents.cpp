@@ -31,12 +31,9 @@ constexpr Section k_sections[] = {
      "gridctl job logs JOB_ID\ngridctl job pull JOB_ID results\n.fi\n"},
     {"WHAT IS SAFE TO REPEAT",
      "Commands that only look (ls, show, logs, events, explain, doctor, plan, check) change nothing. Of those that "
-     "change "
-     "something,\n.B job apply\nwith a job file may be repeated freely: while a job with that name has the same "
-     "content and "
-     "waits, runs or has succeeded, nothing happens.\n.B job submit\nstarts another job each time. Cancelling a job "
-     "that has "
-     "ended, draining a drained host and pausing a paused job change nothing.\n"},
+     "change something,\n.B job apply\nwith a job file may be repeated freely: while a job with that name has the same "
+     "content and waits, runs or has succeeded, nothing happens.\n.B job submit\nstarts another job each time. "
+     "Cancelling a job that has ended, draining a drained host and pausing a paused job change nothing.\n"},
     {"WHAT COSTS MONEY",
      "Only a job that is placed costs money: its hosts' prices per hour, for the time it holds them.\n"
      ".B job submit \\-\\-dry\\-run\nsays what the hosts that a job would get cost per hour, and\n.B plan train\nwhat "
@@ -48,18 +45,13 @@ constexpr Section k_sections[] = {
     {"HOW TO STOP",
      "Ending a command by a signal or by\n.B \\-\\-timeout\n(exit code 124) never ends the job.\n.B job cancel JOB_ID "
      "\\-\\-wait\nends it, and keeps what it saved; its checkpoint and its files stay, and\n.B job resume "
-     "JOB_ID\ncontinues "
-     "from the newest checkpoint.\n.B provider drain NAME\nmoves all jobs from a host.\n"},
+     "JOB_ID\ncontinues from the newest checkpoint.\n.B provider drain NAME\nmoves all jobs from a host.\n"},
     {"EXIT CODES AND ERRORS",
      "0 success, 1 the program of the job failed, 2 usage or job file, 3 no such thing, 4 no host can run it, 5 a host "
-     "or the "
-     "network failed, 6 login or host key, 7 state directory, 8 damaged checkpoint, 9 budget, deadline or "
-     "cancellation, 70 "
-     "internal error, 124 time is up, 130 interrupted. Any other code is a failure. An error object has\n.B code\n(a "
-     "stable "
-     "word),\n.BR message ,\n.B hint\n(a command that helps, or null) and\n.BR retry :\nnever, same_host_later, "
-     "other_host or "
-     "needs_user. Messages are for people; decide by code and retry.\n"},
+     "or the network failed, 6 login or host key, 7 state directory, 8 damaged checkpoint, 9 budget, deadline or "
+     "cancellation, 70 internal error, 124 time is up, 130 interrupted. Any other code is a failure. An error object "
+     "has\n.B code\n(a stable word),\n.BR message ,\n.B hint\n(a command that helps, or null) and\n.BR retry :\nnever, "
+     "same_host_later, other_host or needs_user. Messages are for people; decide by code and retry.\n"},
     {"SEE ALSO",
      ".BR gridctl (1),\n.BR gridctl\\-job (5),\n.BR gridctl\\-query (7),\n.BR gridctl\\-exit\\-codes (7)\n"}};
 }  // namespace

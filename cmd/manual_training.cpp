@@ -89,10 +89,8 @@ std::string one_gpu() {
 std::string many_gpus() {
   std::string text = paragraph(
       "Data parallelism gives each GPU a copy of the model and a part of the batch; gradients are averaged each step. "
-      "It changes "
-      "nothing of the model's code and saves no memory. ZeRO and FSDP keep the copies but divide what they hold: stage "
-      "1 the "
-      "optimizer, stage 2 the gradients too, stage 3 the parameters too.");
+      "It changes nothing of the model's code and saves no memory. ZeRO and FSDP keep the copies but divide what they "
+      "hold: stage 1 the optimizer, stage 2 the gradients too, stage 3 the parameters too.");
   const plan::Question question = ask("llama-3-8b", k_node);
   std::string rows = "stage   states of llama-3-8b on each of 8 GPUs\n";
   for (int stage = 0; stage <= 3; ++stage)
@@ -107,11 +105,9 @@ std::string many_nodes() {
   const plan::Question question = ask("llama-3-70b", k_nodes);
   std::string text = paragraph(
       "Larger models are divided inside a layer, too. Tensor parallelism splits the matrices: all GPUs of the group "
-      "talk four times in "
-      "each layer, so the group stays inside a node. Pipeline parallelism gives each group some layers: it sends "
-      "little, but stages wait for "
-      "each other in a bubble of (stages - 1) / micro-batches. Context parallelism splits long sequences, expert "
-      "parallelism the experts of a mixture.");
+      "talk four times in each layer, so the group stays inside a node. Pipeline parallelism gives each group some "
+      "layers: it sends little, but stages wait for each other in a bubble of (stages - 1) / micro-batches. Context "
+      "parallelism splits long sequences, expert parallelism the experts of a mixture.");
   const plan::Answer answer = plan::search(question);
   text += paragraph("llama-3-70b on eight nodes with eight H100 each, best first:");
   std::string rows;
@@ -128,8 +124,7 @@ std::string over_the_internet() {
       "A WAN is too slow for an exchange in every step: for 1.24 billion parameters of one byte each, an exchange over "
       "1 Gbit/s takes " +
       formatted("%.3g s", each.sync_s) + ", and with steps of 10 s " + formatted("%.0f %%", 100 * each.utilisation) +
-      " of the time would be computing. DiLoCo lets each island train alone for H steps and "
-      "averages then.");
+      " of the time would be computing. DiLoCo lets each island train alone for H steps and averages then.");
   if (seldom)
     text += paragraph("With H = " + std::to_string(seldom->inner_steps) + " it is " +
                       formatted("%.0f %%", 100 * seldom->utilisation) +

@@ -12,9 +12,7 @@ namespace plan_estimate {
 namespace {
 constexpr Example k_examples[] = {
     {"Will it fit, and how long is a step?",
-     "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\"}' | gridctl "
-     "plan "
-     "estimate -"},
+     "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\"}' | gridctl plan estimate -"},
     {"A table of runs, a line each", "gridctl plan estimate runs.jsonl > answers.jsonl"},
     {"Memory of the states alone",
      "echo '{\"params\":7.5e9,\"dp\":64,\"sharding\":\"zero2\"}' | gridctl plan estimate - | jq .state_gb"}};

@@ -114,12 +114,10 @@ const Command k_plan_serve{
     .examples = plan_serve::k_examples,
     .description =
         "Shows how many GPUs one replica of the model needs, how much of their memory is left for the KV cache, how "
-        "many "
-        "conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
-        "weights "
-        "and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, as vLLM "
-        "does, and 1.5 GB of it are left for context, graphs and workspace: a server with a large token budget takes "
-        "more. Without --tp, as many GPUs share the model as give the most tokens a second for each GPU.",
+        "many conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
+        "weights and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, "
+        "as vLLM does, and 1.5 GB of it are left for context, graphs and workspace: a server with a large token budget "
+        "takes more. Without --tp, as many GPUs share the model as give the most tokens a second for each GPU.",
     .options = plan_serve::k_options,
     .exit_codes = plan_serve::k_exits,
     .run = plan_serve::run};

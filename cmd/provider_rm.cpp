@@ -113,11 +113,10 @@ const Command k_provider_rm{
     .summary = "forget a host",
     .examples = provider_rm::k_examples,
     .description =
-        "Removes a host from the registry. Refused while jobs are on it; with --force "
-        "they are given up there and continue on other hosts. Refused, too, while it is a "
-        "remote for copies; with --force it stores no more copies until it is registered again. Its "
-        "pinned host key is kept. What gridctl has put on the host (~/.gridctl: the agent, "
-        "and a cache of what jobs need) is removed, unless others use it, too.",
+        "Removes a host from the registry. Refused while jobs are on it; with --force they are given up there and "
+        "continue on other hosts. Refused, too, while it is a remote for copies; with --force it stores no more copies "
+        "until it is registered again. Its pinned host key is kept. What gridctl has put on the host (~/.gridctl: the "
+        "agent, and a cache of what jobs need) is removed, unless others use it, too.",
     .positionals = provider_rm::k_positionals,
     .options = provider_rm::k_options,
     .exit_codes = provider_rm::k_exits,

@@ -115,10 +115,9 @@ const Command k_receipts_verify{.noun = "receipts",
                                 .examples = receipts::k_verify_examples,
                                 .description =
                                     "Checks all signatures, amounts and links: a byte that was changed, a receipt that "
-                                    "is missing, an end that was cut "
-                                    "off, and a fork (two receipts that follow the same one) are each named, and the "
-                                    "exit code is 7.\n\nWith FILE, what "
-                                    "the other side has exported is checked and compared with the receipts here.",
+                                    "is missing, an end that was cut off, and a fork (two receipts that follow the "
+                                    "same one) are each named, and the exit code is 7.\n\nWith FILE, what the other "
+                                    "side has exported is checked and compared with the receipts here.",
                                 .positionals = receipts::k_verify_positionals,
                                 .exit_codes = k_exits_job,
                                 .run = receipts::verify};

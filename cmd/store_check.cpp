@@ -107,8 +107,7 @@ const Command k_store_check{
         "Lists the remote, reads every record, checks that every required pack exists, and reads and verifies a share "
         "of the packs. gridctl believes nothing the remote says without verifying its hash or seal.\n\nWith --repair, "
         "gridctl first restores the chunks that are damaged here from the remote, and then rewrites those that are "
-        "damaged there. It "
-        "reports whatever is intact on neither side, and leaves it as it is.",
+        "damaged there. It reports whatever is intact on neither side, and leaves it as it is.",
     .positionals = store_check::k_positionals,
     .options = store_check::k_options,
     .exit_codes = k_exits_remote,

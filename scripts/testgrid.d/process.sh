@@ -3,8 +3,8 @@
 # A process written down in a file is "PID STARTTIME": a PID alone may have been reused since.
 
 start_time() {  # of PID; the 22nd field of its stat, counted from behind the name, which may hold blanks
-  local stat
-  stat=$(cat "/proc/$1/stat" 2> /dev/null) || return 0
+  local stat=
+  read -r -d '' stat 2> /dev/null < "/proc/$1/stat" || [ -n "$stat" ] || return 0
   # shellcheck disable=SC2086  # split on purpose
   set -- ${stat##*) }
   echo "${20}"

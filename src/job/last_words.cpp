@@ -132,31 +132,13 @@ std::string_view without_label(std::string_view line) {
 
 // Returns true for lines that programs and launchers print after the reason, or that continue the reason.
 bool is_trailer(std::string_view line) {
-  static constexpr auto k_heads = std::to_array<std::string_view>({"wandb:",
-                                                                   "Aborted",
-                                                                   "make: ***",
-                                                                   "srun: ",
-                                                                   "slurmstepd: ",
-                                                                   "[W",
-                                                                   "CUDA kernel errors might be",
-                                                                   "For debugging consider passing",
-                                                                   "Compile with `TORCH_USE_CUDA_DSA`",
-                                                                   "Device-side assertion tracking",
-                                                                   "Search for `cudaError",
-                                                                   "Exception raised from ",
-                                                                   "frame #",
-                                                                   "Last error:",
-                                                                   "ncclSystemError:",
-                                                                   "ncclRemoteError:",
-                                                                   "ncclInternalError:",
-                                                                   "ncclUnhandledCudaError:",
-                                                                   "If reserved but unallocated memory",
-                                                                   "\tat ",
-                                                                   "\t... ",
-                                                                   "Node.js v",
-                                                                   "terminate called after throwing",
-                                                                   "<omitting python frames>",
-                                                                   "To suppress this"});
+  static constexpr auto k_heads = std::to_array<std::string_view>({
+      "wandb:", "Aborted", "make: ***", "srun: ", "slurmstepd: ", "[W", "CUDA kernel errors might be",
+      "For debugging consider passing", "Compile with `TORCH_USE_CUDA_DSA`", "Device-side assertion tracking",
+      "Search for `cudaError", "Exception raised from ", "frame #", "Last error:", "ncclSystemError:",
+      "ncclRemoteError:", "ncclInternalError:", "ncclUnhandledCudaError:", "If reserved but unallocated memory",
+      "\tat ", "\t... ", "Node.js v", "terminate called after throwing", "<omitting python frames>",
+      "To suppress this"});
   return trim(line).empty() || is_one_of(line, k_heads);
 }
 

@@ -220,14 +220,10 @@ struct Recipe {
   std::string_view model, family, size;
   Precision precision = Precision::bf16;
 };
-constexpr Recipe k_recipes[] = {{"llama-3-8b", "llama3", "8b"},
-                                {"llama-3.1-8b", "llama3", "8b"},
-                                {"llama-3-70b", "llama3", "70b"},
-                                {"llama-3.1-70b", "llama3", "70b"},
-                                {"llama-3.1-405b", "llama3", "405b", Precision::fp8},
-                                {"qwen3-30b-a3b", "qwen3", "30b_a3b"},
-                                {"qwen3-32b", "qwen3", "32b"},
-                                {"deepseek-v3", "deepseek_v3", "671b"}};
+constexpr Recipe k_recipes[] = {
+    {"llama-3-8b", "llama3", "8b"}, {"llama-3.1-8b", "llama3", "8b"}, {"llama-3-70b", "llama3", "70b"},
+    {"llama-3.1-70b", "llama3", "70b"}, {"llama-3.1-405b", "llama3", "405b", Precision::fp8},
+    {"qwen3-30b-a3b", "qwen3", "30b_a3b"}, {"qwen3-32b", "qwen3", "32b"}, {"deepseek-v3", "deepseek_v3", "671b"}};
 const Recipe* recipe_of(const Model& model) {
   const Recipe* const found = std::ranges::find(k_recipes, std::string_view(model.name), &Recipe::model);
   return found == std::end(k_recipes) ? nullptr : found;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "probe/amd_details.hpp"
+#include "probe/amd_reports.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 

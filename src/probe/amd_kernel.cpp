@@ -5,7 +5,7 @@
 
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "probe/amd_details.hpp"
+#include "probe/amd_reports.hpp"
 #include "probe/pci.hpp"
 #include "probe/tool_text.hpp"
 

@@ -2,7 +2,7 @@
 #include "probe/drm_cards.hpp"
 
 #include "base/text.hpp"
-#include "probe/pci.hpp"
+#include "probe/tool_text.hpp"
 #include "wire/health.hpp"
 
 namespace gridctl::probe {

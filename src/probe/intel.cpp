@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "probe/intel_details.hpp"
+#include "probe/intel_reports.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 

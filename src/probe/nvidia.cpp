@@ -4,12 +4,11 @@
 // a second round for the links between them. The CSV and the table are separate because a sick GPU cuts short the XML
 // of old drivers.
 #include <array>
-#include <map>
 #include <utility>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "probe/nvidia_details.hpp"
+#include "probe/nvidia_reports.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 

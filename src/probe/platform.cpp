@@ -46,16 +46,10 @@ std::string container_kind(const HostFiles& files) {
 }
 
 std::string machine_of_maker(const std::string& maker, const std::string& product) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> makers{{{"QEMU", "kvm"},
-                                                                                  {"VMware", "vmware"},
-                                                                                  {"innotek", "virtualbox"},
-                                                                                  {"Xen", "xen"},
-                                                                                  {"Google", "kvm"},
-                                                                                  {"DigitalOcean", "kvm"},
-                                                                                  {"OpenStack", "kvm"},
-                                                                                  {"Cloud Hypervisor", "kvm"},
-                                                                                  {"Red Hat", "kvm"},
-                                                                                  {"Parallels", "parallels"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> makers{{
+      {"QEMU", "kvm"}, {"VMware", "vmware"}, {"innotek", "virtualbox"}, {"Xen", "xen"}, {"Google", "kvm"},
+      {"DigitalOcean", "kvm"}, {"OpenStack", "kvm"}, {"Cloud Hypervisor", "kvm"}, {"Red Hat", "kvm"},
+      {"Parallels", "parallels"}}};
   for (const auto& [name, kind] : makers)
     if (maker.starts_with(name)) return std::string(kind);
   if (maker.starts_with("Microsoft") && product.starts_with("Virtual")) return "hyperv";

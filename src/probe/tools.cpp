@@ -10,19 +10,9 @@ namespace gridctl::probe {
 namespace {
 
 // A command over SSH gets a minimal PATH; vendors install elsewhere.
-constexpr std::array k_usual_places{"/usr/local/bin",
-                                    "/usr/bin",
-                                    "/bin",
-                                    "/usr/local/sbin",
-                                    "/usr/sbin",
-                                    "/sbin",
-                                    "/opt/rocm/bin",
-                                    "/usr/lib/wsl/lib",
-                                    "/snap/bin",
-                                    "/run/current-system/sw/bin",
-                                    "/opt/bin",
-                                    "/opt/xpum/bin",
-                                    "/usr/local/cuda/bin"};
+constexpr std::array k_usual_places{
+    "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/rocm/bin", "/usr/lib/wsl/lib",
+    "/snap/bin", "/run/current-system/sw/bin", "/opt/bin", "/opt/xpum/bin", "/usr/local/cuda/bin"};
 
 constexpr Duration k_kill_slack = std::chrono::milliseconds{700};  // to kill the process group and reap it
 

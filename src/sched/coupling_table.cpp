@@ -2,6 +2,7 @@
 #include "sched/coupling_table.hpp"
 
 #include <array>
+#include <ranges>
 
 #include "base/check.hpp"
 
@@ -33,117 +34,37 @@ constexpr std::array<Strategy, 12> k_strategies{{
     {WorkKind::single, JobClass::loose, "one process", "no link to others", true, "any suitable host"},
 }};
 
-constexpr ClueWord k_words[] = {
-    {clue_launcher, Where::program, "torchrun"},
-    {clue_launcher, Where::program, "torch.distributed.run"},
-    {clue_launcher, Where::program, "torch.distributed.launch"},
-    {clue_launcher, Where::program, "deepspeed"},
-    {clue_launcher, Where::program, "accelerate launch"},
-    {clue_launcher, Where::program, "mpirun"},
-    {clue_launcher, Where::program, "mpiexec"},
-    {clue_launcher, Where::program, "srun"},
-    {clue_launcher, Where::program, "horovodrun"},
-    {clue_launcher, Where::program, "colossalai run"},
-    {clue_launcher, Where::program, "composer"},
-    {clue_launcher, Where::program, "ray start"},
-    {clue_launcher, Where::program, "ray job"},
-
-    {clue_pretraining, Where::script, "pretrain"},
-    {clue_pretraining, Where::script, "pretraining"},
+// The words of a row are separated by ", ".
+constexpr ClueWord k_rows[] = {
+    {clue_launcher, Where::program,
+     "torchrun, torch.distributed.run, torch.distributed.launch, deepspeed, accelerate launch, mpirun, mpiexec, "
+     "srun, horovodrun, colossalai run, composer, ray start, ray job"},
+    {clue_pretraining, Where::script, "pretrain, pretraining"},
     {clue_pretraining, Where::program, "litgpt pretrain"},
-
-    {clue_simulation, Where::program, "gmx mdrun"},
-    {clue_simulation, Where::program, "gmx_mpi mdrun"},
-    {clue_simulation, Where::program, "lmp"},
-    {clue_simulation, Where::program, "lmp_mpi"},
-    {clue_simulation, Where::program, "namd2"},
-    {clue_simulation, Where::program, "namd3"},
-    {clue_simulation, Where::program, "pmemd.cuda"},
-    {clue_simulation, Where::program, "pmemd.cuda.MPI"},
-    {clue_simulation, Where::program, "cp2k.psmp"},
-    {clue_simulation, Where::program, "pw.x"},
-    {clue_simulation, Where::program, "simpleFoam"},
-    {clue_simulation, Where::program, "pimpleFoam"},
-    {clue_simulation, Where::program, "interFoam"},
-    {clue_simulation, Where::program, "SU2_CFD"},
-    {clue_simulation, Where::program, "nekrs"},
-
-    {clue_fine_tuning, Where::name, "lora"},
-    {clue_fine_tuning, Where::name, "qlora"},
-    {clue_fine_tuning, Where::name, "peft"},
-    {clue_fine_tuning, Where::script, "sft"},
-    {clue_fine_tuning, Where::script, "dpo"},
-    {clue_fine_tuning, Where::script, "finetune"},
-    {clue_fine_tuning, Where::script, "finetuning"},
-    {clue_fine_tuning, Where::program, "litgpt finetune"},
-    {clue_fine_tuning, Where::program, "tune run"},
-    {clue_fine_tuning, Where::program, "llamafactory-cli train"},
-    {clue_fine_tuning, Where::program, "axolotl train"},
-    {clue_fine_tuning, Where::program, "axolotl.cli.train"},
-
-    {clue_inference, Where::program, "vllm run-batch"},
-    {clue_inference, Where::program, "vllm.entrypoints.openai.run_batch"},
-    {clue_inference, Where::script, "inference"},
-    {clue_inference, Where::script, "infer"},
-    {clue_inference, Where::script, "predict"},
-    {clue_inference, Where::script, "embed"},
-    {clue_inference, Where::script, "transcribe"},
-
-    {clue_rendering, Where::program, "blender -b"},
-    {clue_rendering, Where::program, "blender --background"},
-    {clue_rendering, Where::program, "kick"},
-    {clue_rendering, Where::program, "husk"},
-    {clue_rendering, Where::program, "mantra"},
-    {clue_rendering, Where::program, "redshiftCmdLine"},
-    {clue_rendering, Where::program, "povray"},
-    {clue_rendering, Where::program, "luxcoreconsole"},
-    {clue_rendering, Where::program, "aerender"},
+    {clue_simulation, Where::program,
+     "gmx mdrun, gmx_mpi mdrun, lmp, lmp_mpi, namd2, namd3, pmemd.cuda, pmemd.cuda.MPI, cp2k.psmp, pw.x, "
+     "simpleFoam, pimpleFoam, interFoam, SU2_CFD, nekrs"},
+    {clue_fine_tuning, Where::name, "lora, qlora, peft"},
+    {clue_fine_tuning, Where::script, "sft, dpo, finetune, finetuning"},
+    {clue_fine_tuning, Where::program,
+     "litgpt finetune, tune run, llamafactory-cli train, axolotl train, axolotl.cli.train"},
+    {clue_inference, Where::program, "vllm run-batch, vllm.entrypoints.openai.run_batch"},
+    {clue_inference, Where::script, "inference, infer, predict, embed, transcribe"},
+    {clue_rendering, Where::program,
+     "blender -b, blender --background, kick, husk, mantra, redshiftCmdLine, povray, luxcoreconsole, aerender"},
     {clue_rendering, Where::script, "render"},
-
-    {clue_search, Where::program, "optuna"},
-    {clue_search, Where::program, "wandb agent"},
-    {clue_search, Where::program, "ray tune"},
-    {clue_search, Where::program, "nnictl"},
-    {clue_search, Where::package, "optuna"},
-    {clue_search, Where::package, "ray[tune]"},
-    {clue_search, Where::package, "nni"},
-    {clue_search, Where::script, "optuna"},
-    {clue_search, Where::script, "hpo"},
-
-    {clue_service, Where::program, "vllm serve"},
-    {clue_service, Where::program, "vllm.entrypoints.openai.api_server"},
-    {clue_service, Where::program, "uvicorn"},
-    {clue_service, Where::program, "gunicorn"},
-    {clue_service, Where::program, "hypercorn"},
-    {clue_service, Where::program, "tritonserver"},
-    {clue_service, Where::program, "text-generation-launcher"},
-    {clue_service, Where::program, "sglang.launch_server"},
-    {clue_service, Where::program, "llama-server"},
-    {clue_service, Where::program, "ollama serve"},
-    {clue_service, Where::program, "torchserve"},
-    {clue_service, Where::program, "bentoml serve"},
-    {clue_service, Where::program, "serve run"},
-    {clue_service, Where::program, "trtllm-serve"},
-
-    {clue_federated, Where::program, "flwr"},
-    {clue_federated, Where::program, "flower-supernode"},
-    {clue_federated, Where::program, "flower-superlink"},
-    {clue_federated, Where::program, "flower-client-app"},
-    {clue_federated, Where::program, "fedml"},
-    {clue_federated, Where::program, "fx"},
-    {clue_federated, Where::program, "nvflare"},
-    {clue_federated, Where::program, "hivemind-server"},
-    {clue_federated, Where::program, "hivemind-dht"},
-    {clue_federated, Where::package, "flwr"},
-    {clue_federated, Where::package, "fedml"},
-    {clue_federated, Where::package, "hivemind"},
-    {clue_federated, Where::package, "openfl"},
-    {clue_federated, Where::package, "nvflare"},
+    {clue_search, Where::program, "optuna, wandb agent, ray tune, nnictl"},
+    {clue_search, Where::package, "optuna, ray[tune], nni"},
+    {clue_search, Where::script, "optuna, hpo"},
+    {clue_service, Where::program,
+     "vllm serve, vllm.entrypoints.openai.api_server, uvicorn, gunicorn, hypercorn, tritonserver, "
+     "text-generation-launcher, sglang.launch_server, llama-server, ollama serve, torchserve, bentoml serve, "
+     "serve run, trtllm-serve"},
+    {clue_federated, Where::program,
+     "flwr, flower-supernode, flower-superlink, flower-client-app, fedml, fx, nvflare, hivemind-server, hivemind-dht"},
+    {clue_federated, Where::package, "flwr, fedml, hivemind, openfl, nvflare"},
     {clue_federated, Where::name, "diloco"},
-    {clue_federated, Where::script, "hivemind"},
-    {clue_federated, Where::script, "flwr"},
-    {clue_federated, Where::script, "fedavg"},
-    {clue_federated, Where::script, "federated"},
+    {clue_federated, Where::script, "hivemind, flwr, fedavg, federated"},
 };
 
 constexpr KindRule k_rules[] = {
@@ -179,7 +100,16 @@ const Strategy& strategy_of(WorkKind kind) {
   return found;
 }
 
-std::span<const ClueWord> clue_words() { return k_words; }
+const std::vector<ClueWord>& clue_words() {
+  static const std::vector<ClueWord> words = [] {
+    std::vector<ClueWord> all;
+    for (const ClueWord& row : k_rows)
+      for (const auto word : std::views::split(row.words, std::string_view{", "}))
+        all.push_back({row.clue, row.where, {word.begin(), word.end()}});
+    return all;
+  }();
+  return words;
+}
 std::span<const KindRule> kind_rules() { return k_rules; }
 
 }  // namespace gridctl::sched

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sched/coupling.hpp"
 
@@ -47,7 +48,7 @@ struct ClueWord {
   Where where;
   std::string_view words;  // of a program: "vllm serve"
 };
-[[nodiscard]] std::span<const ClueWord> clue_words();
+[[nodiscard]] const std::vector<ClueWord>& clue_words();
 
 // The first rule whose clues are all present determines the kind. The last has none.
 struct KindRule {

@@ -138,9 +138,7 @@ Result<void> Session::prefer(std::span<const std::string> key_types) {
   const std::pair<int, std::string> wanted[] = {
       {LIBSSH2_METHOD_HOSTKEY, join(key_types, ",")},
       {LIBSSH2_METHOD_KEX,
-       "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"
-       "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group14-sha256,"
-       "diffie-hellman-group-exchange-sha256"},
+       "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group14-sha256,diffie-hellman-group-exchange-sha256"},
       {LIBSSH2_METHOD_CRYPT_CS, "aes128-ctr,aes256-ctr,aes192-ctr"},
       {LIBSSH2_METHOD_CRYPT_SC, "aes128-ctr,aes256-ctr,aes192-ctr"},
       {LIBSSH2_METHOD_MAC_CS, "hmac-sha2-256,hmac-sha2-512"},

@@ -129,17 +129,9 @@ std::string gpu_name(const Gpu& gpu) {
 
 std::string gpus_text(const ProviderView& view, std::size_t columns, Style style) {
   const Inventory& in = view.provider.inventory;
-  Table table({{"#", true, 1},
-               {"gpu", false, 12, true},
-               {"memory", true},
-               {"arch"},
-               {"units", true, 3},
-               {"core MHz", true, 4},
-               {"power"},
-               {"pcie"},
-               {"ecc", false, 3},
-               {"numa", true, 1},
-               {"driver"}});
+  Table table({
+      {"#", true, 1}, {"gpu", false, 12, true}, {"memory", true}, {"arch"}, {"units", true, 3}, {"core MHz", true, 4},
+      {"power"}, {"pcie"}, {"ecc", false, 3}, {"numa", true, 1}, {"driver"}});
   for (std::size_t i = 0; i < in.gpus.size(); ++i) {
     const Gpu& gpu = in.gpus[i];
     table.add({std::to_string(i), gpu_name(gpu), format_size(gpu.memory_bytes), gpu.arch.empty() ? "-" : gpu.arch,

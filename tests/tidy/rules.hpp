@@ -33,7 +33,8 @@ inline constexpr int k_function_lines_max = 85;
 [[nodiscard]] Findings check_unnamed(
     const std::vector<Source>& sources);  // constants and types of unnamed namespaces: one of a name in each room
 [[nodiscard]] Findings check_test_namespace(const Source& source);  // each file of tests has its own
-// Each unit test is named for a source of its room, or for the room: SUBJECT_test.cpp or SUBJECT_WORD_test.cpp.
+// Each unit test is named for a source of its room, or for the room: SUBJECT_test.cpp or SUBJECT_WORD_test.cpp,
+// with a WORD that tells something.
 [[nodiscard]] Findings check_test_subjects(const std::vector<std::string>& tests, const std::vector<std::string>& product);
 [[nodiscard]] Findings check_origin(const std::string& path, const std::string& text);  // licences and names of others
 

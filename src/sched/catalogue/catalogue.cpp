@@ -16,10 +16,7 @@ namespace {
 
 // Columns of data/gpus.csv.
 constexpr std::string_view k_header =
-    "vendor,model,aliases,arch,isa,class,vram_gb,mem_type,mem_bw_gbs,fp32_tflops,tf32_tflops_dense,fp16_tflops_dense,"
-    "fp16_fp16acc_tflops_dense,bf16_tflops_dense,fp8_tflops_dense,int8_tops_dense,units,boost_mhz,link,link_gen,"
-    "link_bw_gbs_bidir,pcie_gen,pcie_lanes,tdp_w,gemm_bf16_frac_low,gemm_bf16_frac_high,fp32_frac_low,fp32_frac_high,"
-    "membw_frac_low,membw_frac_high,confirmed,source,note";
+    "vendor,model,aliases,arch,isa,class,vram_gb,mem_type,mem_bw_gbs,fp32_tflops,tf32_tflops_dense,fp16_tflops_dense,fp16_fp16acc_tflops_dense,bf16_tflops_dense,fp8_tflops_dense,int8_tops_dense,units,boost_mhz,link,link_gen,link_bw_gbs_bidir,pcie_gen,pcie_lanes,tdp_w,gemm_bf16_frac_low,gemm_bf16_frac_high,fp32_frac_low,fp32_frac_high,membw_frac_low,membw_frac_high,confirmed,source,note";
 
 // Splits one line into cells: commas inside double quotes do not separate.
 std::vector<std::string> cells_of(std::string_view line) {

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "questions.hpp"
 
 namespace gridctl::plan::search_test {
 namespace {
+
+using testing::question;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -180,14 +183,171 @@ TEST(Search, ExplainsTheRuleOfItsChoice) {
   EXPECT_THAT(join(explain_choice(large, search(large).best.front()), "\n"), HasSubstr("cannot hold the training"));
 }
 
-TEST(Wanted, NamesThePartThatIsWrong) {
-  const auto says = [](const char* text) { return read_wanted(text).error().message; };
-  EXPECT_THAT(says("tpp=2"), HasSubstr("did you mean 'tp'?"));
-  EXPECT_THAT(says("tp=0"), HasSubstr("at least 1"));
-  EXPECT_THAT(says("zero=4"), HasSubstr("0, 1, 2 or 3"));
-  EXPECT_THAT(says("recompute=some"), HasSubstr("none, selective or full"));
-  EXPECT_THAT(says("offload=disk"), HasSubstr("none, optimizer, all or activations"));
-  EXPECT_THAT(says("dp"), HasSubstr("a number"));
+using ::testing::HasSubstr;
+
+// Layouts of one number of GPUs for a dense model and short texts, written down anew.
+std::size_t choices_for(const Question& asked, int gpus) {
+  std::size_t count = 0;
+  const bool scores = asked.training.framework == Framework::megatron;
+  for (int tp = 1; tp <= gpus && tp <= asked.cluster.fast_domain; ++tp)
+    for (int pp = 1; pp * tp <= gpus && pp <= asked.training.model.layers; ++pp) {
+      if (gpus % tp != 0 || gpus / tp % pp != 0) continue;
+      const int dp = gpus / tp / pp;
+      const std::int64_t share = std::max<std::int64_t>(asked.training.batch / dp, 1);
+      for (int zero = 0; zero <= 3; ++zero)
+        for (const int stages : {1, 2, 4})
+          for (std::int64_t batch = 1; batch <= share; batch *= 2)
+            for (const Offload offload : {Offload::none, Offload::optimizer, Offload::all})
+              for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+                if (stages > 1 && pp == 1) continue;                                 // one stage is not interleaved
+                if (zero > 0 && dp == 1 && offload != Offload::all) continue;        // nothing is sharded over one
+                if (recompute == Recompute::selective && scores) continue;           // flash attention keeps no scores
+                if (offload == Offload::all && zero != 3) continue;                  // only what is sharded
+                ++count;
+              }
+    }
+  return count;
+}
+
+TEST(SearchSpace, IsEveryChoiceOfEveryNumberOfGpusOnce) {
+  const Question asked = question(4, 3);
+  std::size_t expected = 0;
+  for (const int gpus : {1, 2, 4, 8, 12}) expected += choices_for(asked, gpus);
+  EXPECT_EQ(search(asked).looked_at, expected);
+}
+
+TEST(SearchSpace, OfAllNodesAloneIsThatOfTheirGpus) {
+  Question asked = question(4, 3);
+  asked.fewer_nodes = false;
+  EXPECT_EQ(search(asked).looked_at, choices_for(asked, 12));
+  asked.training.framework = Framework::megatron;
+  EXPECT_EQ(search(asked).looked_at, choices_for(asked, 12));
+}
+
+TEST(SearchSpace, HasOddNumbersOfGpusWhereADegreeIsOdd) {
+  Question asked = question(4, 3);
+  asked.wanted.dp = 3;
+  for (const auto& [gpus, plan] : search(asked).by_gpus) {
+    EXPECT_EQ(gpus % 3, 0);
+    EXPECT_EQ(plan.parallelism.dp, 3);
+  }
+  EXPECT_TRUE(search(asked).by_gpus.empty()) << "16 sequences cannot be divided by three";
+  asked.training.batch = 12;
+  EXPECT_TRUE(search(asked).by_gpus.contains(3));
+  EXPECT_TRUE(search(asked).by_gpus.contains(12));
+}
+
+TEST(SearchSpace, KeepsToWhatIsNotRefused) {
+  Question asked = question(4, 2);
+  asked.refuses = [](const Training&, const Parallelism& parallelism) {
+    return parallelism.tp == 2 && parallelism.zero == 3 ? "" : "it is another one";
+  };
+  const Answer answer = search(asked);
+  EXPECT_GT(answer.fitting, 0u);
+  for (const Plan& plan : answer.best) {
+    EXPECT_EQ(plan.parallelism.tp, 2);
+    EXPECT_EQ(plan.parallelism.zero, 3);
+  }
+}
+
+TEST(SearchSpace, DividesLongTexts) {
+  Question asked = question(8, 1);
+  const auto divides = [&](std::int64_t sequence) {
+    asked.training.sequence = sequence;
+    asked.wanted.cp = 2;
+    const bool wanted = !search(asked).best.empty();
+    asked.wanted.cp.reset();
+    std::size_t divided = 0;
+    asked.refuses = [&](const Training&, const Parallelism& parallelism) {
+      divided += parallelism.cp > 1 ? 1 : 0;
+      return "";
+    };
+    (void)search(asked);
+    asked.refuses = {};
+    EXPECT_TRUE(wanted);
+    return divided > 0;
+  };
+  EXPECT_FALSE(divides(4094));
+  EXPECT_TRUE(divides(4096));
+}
+
+TEST(SearchSpace, OfAboutEqualOnesTheSimplestIsChosen) {
+  Question asked = question(8, 1);
+  asked.training.model = *family("llama-3-8b");
+  asked.training.sequence = 8192;
+  asked.training.batch = 512;
+  const Answer answer = search(asked);
+  ASSERT_GT(answer.best.size(), 2u);
+  const auto effort = [](const Parallelism& one) { return one.pp * 8 + one.tp * 4 + one.cp * 4; };
+  const double chosen = answer.best.front().time.seconds;
+  for (const Plan& plan : answer.best)
+    if (plan.time.seconds <= chosen && plan.parallelism.offload == Offload::none) {
+      EXPECT_GE(effort(plan.parallelism), effort(answer.best.front().parallelism)) << text_of(plan.parallelism);
+    }
+  const auto least = std::ranges::min_element(answer.best, {}, [](const Plan& one) { return one.time.seconds; });
+  EXPECT_LE(chosen, least->time.seconds * 1.03);
+}
+
+TEST(SearchSpace, DividesModelsOnlyWhereTheFrameworkCan) {
+  for (const Framework framework : {Framework::ddp, Framework::deepspeed, Framework::fsdp, Framework::transformers}) {
+    Question asked = question(4, 2);
+    asked.training.framework = framework;
+    for (const Plan& plan : search(asked).best) {
+      EXPECT_EQ(plan.parallelism.dp, plan.parallelism.gpus()) << text_of(framework);
+      EXPECT_NE(plan.parallelism.recompute, Recompute::selective) << "transformers recompute whole layers";
+    }
+  }
+}
+
+// One says what is wrong, one whether anything is, one what kind: of a grid of parallelisms, sound and unsound ones.
+void expect_agreement(const Training& training) {
+  std::size_t sound = 0, all = 0;
+  for (const int dp : {1, 2, 3, 8})
+    for (const int tp : {1, 2, 3, 8})
+      for (const int pp : {1, 2, 5, 16, 17})
+        for (const int cp : {1, 2, 3})
+          for (const int ep : {1, 2, 3, 4})
+            for (const int zero : {0, 1, 2, 3})
+              for (const int stages : {1, 2, 4})
+                for (const int batch : {1, 2, 4, 16}) {
+                  const Parallelism parallelism{.dp = dp, .tp = tp, .pp = pp, .cp = cp, .ep = ep, .zero = zero, .virtual_stages = stages, .micro_batch = batch};
+                  const bool can = possible(training, parallelism);
+                  ASSERT_EQ(can, faults_of(training, parallelism).empty())
+                      << text_of(parallelism) << ": " << join(faults_of(training, parallelism), "; ");
+                  ASSERT_EQ(can, !reason_against(training, parallelism)) << text_of(parallelism);
+                  ++all;
+                  sound += can ? 1 : 0;
+                }
+  EXPECT_GT(sound, 20u);
+  EXPECT_LT(sound, all / 2);
+}
+
+TEST(WhatCannotRun, IsSaidAlikeByAllWhoSayIt) {
+  Training training = question(8, 1).training;
+  expect_agreement(training);
+  training.framework = Framework::megatron;
+  expect_agreement(training);
+  training.model.experts = 8;
+  training.model.experts_per_token = 2;
+  training.batch = 48;
+  expect_agreement(training);
+}
+
+TEST(WhatCannotRun, HasTheGravestReasonFirst) {
+  const Training training = question(8, 1).training;  // 32 heads, 16 layers, 16 sequences of 4096
+  const auto reason = [&](const Parallelism& parallelism) { return reason_against(training, parallelism); };
+  EXPECT_EQ(reason({.dp = 16}), std::nullopt);
+  EXPECT_EQ(reason({.tp = 3}), Reason::heads);
+  EXPECT_EQ(reason({.pp = 17}), Reason::layers);
+  EXPECT_EQ(reason({.pp = 8, .virtual_stages = 4}), Reason::layers);
+  EXPECT_EQ(reason({.cp = 3}), Reason::sequence);
+  EXPECT_EQ(reason({.dp = 32}), Reason::batch);
+  EXPECT_EQ(reason({.dp = 3}), Reason::batch);
+  EXPECT_EQ(reason({.dp = 8, .micro_batch = 4}), Reason::batch);
+  EXPECT_EQ(reason({.pp = 2, .zero = 2}), Reason::sharding);
+  EXPECT_EQ(reason({.pp = 2, .zero = 3}), std::nullopt) << "FSDP2 can";
+  EXPECT_EQ(reason({.virtual_stages = 2}), Reason::sharding);
+  EXPECT_EQ(reason({.dp = 2, .ep = 2}), Reason::experts);
 }
 
 }  // namespace

@@ -120,5 +120,42 @@ TEST_F(PackagesTest, WithoutAPackageManagerTheProgramsAreAsked) {
                                             {"nvidia-container-toolkit", "1.17.4", false}}));
 }
 
+TEST(Packages, VersionsCompareByEpochUpstreamAndRevision) {
+  for (const auto& [a, b] : {std::pair{"1.0~rc1", "1.0"},
+                             {"1.0", "1.0a"},
+                             {"1.0a", "1.0+"},
+                             {"1.9", "1.10"},
+                             {"9", "1:1"},
+                             {"1.0-1", "1.0-2"},
+                             {"1.0", "1.0-1"},
+                             {"1.0-1", "1.0.1"},
+                             {"a", "b"},
+                             {"1.08", "1.9"}}) {
+    EXPECT_LT(compare_debian(a, b), 0) << a << " " << b;
+    EXPECT_GT(compare_debian(b, a), 0) << a << " " << b;
+  }
+  for (const auto& [a, b] : {std::pair{"1.01", "1.1"}, {"0:1", "1"}, {"1.0-0", "1.0"}})
+    EXPECT_EQ(compare_debian(a, b), 0) << a;
+  EXPECT_EQ(upstream_version("1:9.2p1+dfsg~x-2"), "9.2p1");
+}
+
+TEST(Packages, ExposureAtTheEdgesOfARange) {
+  const Advisory advisory{"CVE-1", "x", "1.0", "2.0", "bookworm 1.5-1+deb12u2, trixie -", "text"};
+  const auto of = [&](const std::string& version, bool packaged) {
+    return exposure(advisory, {"x", version, packaged});
+  };
+  EXPECT_EQ(of("0.9", false), Exposure::none);
+  EXPECT_EQ(of("1.0", false), Exposure::likely);
+  EXPECT_EQ(of("1.9", false), Exposure::likely);
+  EXPECT_EQ(of("2.0", false), Exposure::none);
+  EXPECT_EQ(of("1.5", true), Exposure::unclear) << "it may be patched";
+  EXPECT_EQ(of("1.5-1+deb12u1", true), Exposure::likely);
+  EXPECT_EQ(of("1.5-1+deb12u2", true), Exposure::none);
+  EXPECT_EQ(of("1.5-1+deb13u1", true), Exposure::none);
+  EXPECT_EQ(of("1.5-1+deb11u1", true), Exposure::unclear) << "of this release nobody says anything";
+  EXPECT_EQ(of("1.5-1~debian.12", true), Exposure::likely) << "the maker's own package";
+  EXPECT_EQ(exposure(advisory, {"y", "1.5", false}), Exposure::none);
+}
+
 }  // namespace
 }  // namespace gridctl::probe::health_packages_test

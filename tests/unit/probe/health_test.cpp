@@ -15,6 +15,9 @@
 namespace gridctl::probe::health_test {
 namespace {
 
+using ::testing::IsEmpty;
+using ::testing::HasSubstr;
+
 using wire::GpuHealth;
 using wire::KernelEvent;
 
@@ -386,6 +389,77 @@ TEST(NvidiaGpu, BelievesNoImpossibleHeat) {
   EXPECT_EQ(heat("999 C"), 999);
   EXPECT_EQ(heat("1000 C"), std::nullopt);
   EXPECT_EQ(heat("N/A"), std::nullopt);
+}
+
+class HealthReport : public ProbeTest {
+ protected:
+  HealthOptions health_options() const {
+    HealthOptions options;
+    options.root = root();
+    options.home = home();
+    options.toolbox = toolbox();
+    std::filesystem::create_directories(home());
+    return options;
+  }
+};
+
+TEST_F(HealthReport, AReportSaysWhyThereIsNoLog) {
+  HealthOptions options = health_options();
+  file("/proc/sys/kernel/random/boot_id", "boot\n");
+  options.log.problem = "denied " + std::string(wire::k_health_text_max, 'x');
+  wire::HealthReport report = take_health(os::system_clock(), options);
+  EXPECT_THAT(report.log_gap, ::testing::StartsWith("denied"));
+  EXPECT_EQ(report.log_gap.size(), wire::k_health_text_max);
+  EXPECT_EQ(report.boot_id, "boot");
+  EXPECT_GT(report.wall_ms, 0);
+  EXPECT_GT(report.taken_at.ns, 0);
+  EXPECT_THAT(report.events, IsEmpty());
+  options.log.problem.clear();
+  options.log.text = "4,1,5000000,-;Out of memory: Killed process 7 (x)\n";
+  options.log.now_us = 6'000'000;
+  report = take_health(os::system_clock(), options);
+  EXPECT_EQ(report.log_gap, "");
+  ASSERT_EQ(report.events.size(), 1u);
+  EXPECT_EQ(report.events[0].kind, "oom");
+  EXPECT_EQ(report.events[0].age_ms, 1000);
+  EXPECT_TRUE(std::filesystem::is_empty(home())) << "what was tried is gone";
+}
+
+TEST_F(HealthReport, EnginesAndTheDriveAreAskedWhereThatIsWanted) {
+  file("/proc/self/mountinfo", "22 1 8:3 / / rw - ext4 /dev/sda3 rw\n");
+  tool("docker", "echo '{\"ServerVersion\":\"27\"}'");
+  tool("podman", "echo broken >&2; exit 125");
+  tool("smartctl", "[ \"$*\" = '-H -j /dev/sda' ] && echo '{\"smart_status\":{\"passed\":false}}'");
+  HealthOptions options = health_options();
+  EXPECT_THAT(take_health(os::system_clock(), options).engines, IsEmpty());
+  options.engines = true;
+  const auto report = take_health(os::system_clock(), options);
+  ASSERT_EQ(report.engines.size(), 2u);
+  EXPECT_EQ(report.engines[0].kind, EngineKind::docker);
+  EXPECT_EQ(report.engines[0].problem, "");
+  EXPECT_THAT(report.engines[1].problem, HasSubstr("broken"));
+  EXPECT_THAT(report.disk.drive_problem, HasSubstr("SMART"));
+  EXPECT_EQ(report.gpus_at.ns, 0);
+  tool("smartctl", "echo '{\"smart_status\":{\"passed\":true}}'");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "");
+  file("/sys/block/sda/device/state", "offline\n");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "sda is offline");
+  file("/sys/block/sda/device/state", "running\n");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "");
+}
+
+TEST_F(HealthReport, PackagesAreReadWhereThatIsWanted) {
+  tool("dpkg-query", "printf 'runc\\t1.1.5\\n'; exit 1");
+  tool("ssh", "echo 'OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL' >&2");
+  file("/proc/version", "Linux version 6.1 (Debian 12) #1 SMP Debian 6.1.119-1 (2024)\n");
+  HealthOptions options = health_options();
+  EXPECT_THAT(take_health(os::system_clock(), options).packages, IsEmpty());
+  options.packages = true;
+  const auto packages = take_health(os::system_clock(), options).packages;
+  ASSERT_EQ(packages.size(), 3u);
+  EXPECT_EQ(packages[0].name + packages[0].version, "runc1.1.5");
+  EXPECT_EQ(packages[1].version, "1:9.2p1-2+deb12u7");
+  EXPECT_EQ(packages[2].version, "6.1.119-1");
 }
 
 }  // namespace

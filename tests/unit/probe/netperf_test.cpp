@@ -118,5 +118,46 @@ TEST(RttWindow, KeepsTheNewest) {
   EXPECT_EQ(window.median(), 11ms);
 }
 
+TEST(RateSteps, AStepThatTellsIsSentOnceMore) {
+  RateSteps steps(1ull << 30, 100s, 0ms);
+  EXPECT_EQ(steps.next(), k_rate_first);
+  steps.took(k_rate_first, 149ms);
+  EXPECT_EQ(steps.next(), k_rate_first * k_rate_growth) << "too short to tell";
+  steps.took(k_rate_first * k_rate_growth, 150ms);
+  EXPECT_EQ(steps.next(), k_rate_first * k_rate_growth) << "the same again";
+  steps.took(k_rate_first * k_rate_growth, 149ms);
+  EXPECT_EQ(steps.bytes(), 9 * k_rate_first);
+  RateSteps slow(1ull << 30, 100s, 100ms);
+  slow.took(k_rate_first, 1099ms);
+  EXPECT_NE(slow.next(), k_rate_first) << "ten round trips are not over";
+  RateSteps enough(1ull << 30, 100s, 100ms);
+  enough.took(k_rate_first, 1100ms);
+  EXPECT_EQ(enough.next(), k_rate_first);
+  EXPECT_NEAR(enough.bits_per_second().value(), 64 * 1024 * 8, 1) << "less one round trip";
+  RateSteps exact(k_rate_first, 100s, 0ms);
+  EXPECT_EQ(exact.next(), k_rate_first);
+  RateSteps short_of(k_rate_first - 1, 100s, 0ms);
+  EXPECT_EQ(short_of.next(), std::nullopt);
+  RateSteps no_time(1ull << 30, 0s, 0ms);
+  EXPECT_EQ(no_time.next(), std::nullopt);
+}
+
+TEST(RateSteps, ATallyTellsEveryMarkAndNothingElse) {
+  Bytes bytes(3 * 4096);
+  const auto tally = [&](std::size_t piece) {
+    Tally sum;
+    for (std::size_t at = 0; at < bytes.size(); at += piece)
+      sum.add(ByteView(bytes).subspan(at, std::min(piece, bytes.size() - at)));
+    return sum.value();
+  };
+  const std::uint64_t whole = tally(bytes.size());
+  EXPECT_EQ(tally(7), whole);
+  EXPECT_EQ(tally(4096), whole);
+  bytes[8] = bytes[4095] = std::byte{1};
+  EXPECT_EQ(tally(bytes.size()), whole) << "outside of the marks";
+  bytes[4096 + 7] = std::byte{1};
+  EXPECT_NE(tally(bytes.size()), whole);
+}
+
 }  // namespace
 }  // namespace gridctl::probe::netperf_test

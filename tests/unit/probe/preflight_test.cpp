@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <gmock/gmock.h>
 
 namespace gridctl::probe::preflight_test {
 namespace {
+using ::testing::HasSubstr;
 
 constexpr WallTime k_now{1'795'000'000'000};
 
@@ -247,6 +249,98 @@ TEST(Preflight, JudgesInventoriesOfOlderAgentsByWhatTheyHave) {
   Inventory inventory = healthy();
   inventory.facts = {};
   EXPECT_TRUE(passed(preflight(inventory, std::nullopt, k_now)));
+}
+
+Inventory fit() {
+  Inventory inventory;
+  inventory.disk_free_bytes = 1ull << 30;
+  inventory.disk_total_bytes = 2ull << 30;
+  inventory.facts.home_path = "/home/ada/.gridctl";
+  inventory.facts.home_writable = true;
+  return inventory;
+}
+
+TEST(PreflightLimits, UnfitIsWhatCannotHoldAJob) {
+  EXPECT_EQ(unfit_reason(fit()), "");
+  Inventory inventory = fit();
+  inventory.disk_free_bytes -= 1;
+  EXPECT_THAT(unfit_reason(inventory), HasSubstr("its disk has"));
+  inventory = fit();
+  inventory.facts.home_noexec = true;
+  EXPECT_THAT(unfit_reason(inventory), HasSubstr("noexec"));
+  inventory.facts.home_writable = false;
+  inventory.facts.home_problem = "Permission denied";
+  EXPECT_EQ(unfit_reason(inventory), "/home/ada/.gridctl cannot be written: Permission denied");
+  inventory.facts.home_path.clear();
+  EXPECT_EQ(unfit_reason(inventory), "") << "it was not looked at";
+}
+
+Finding finding(const Inventory& inventory, const std::string& point, std::optional<WallTime> now = std::nullopt,
+                std::optional<EngineKind> wanted = std::nullopt) {
+  for (const Finding& one : preflight(inventory, wanted, now))
+    if (one.point == point) return one;
+  return {};
+}
+
+TEST(PreflightLimits, ClocksMayDifferByFiveMinutes) {
+  Inventory inventory = fit();
+  for (const std::int64_t off : {300'000, -300'000, 0}) {
+    inventory.facts.clock_wall_ms = k_now.ms + off;
+    EXPECT_TRUE(finding(inventory, "clock", k_now).ok) << off;
+  }
+  inventory.facts.clock_wall_ms = k_now.ms + 300'001;
+  EXPECT_THAT(finding(inventory, "clock", k_now).detail, HasSubstr("5m ahead of"));
+  inventory.facts.clock_wall_ms = k_now.ms - 300'001;
+  EXPECT_THAT(finding(inventory, "clock", k_now).detail, HasSubstr("5m behind"));
+  inventory.facts.clock_wall_ms = 1'704'067'200'000;
+  EXPECT_TRUE(finding(inventory, "clock").ok);
+  inventory.facts.clock_wall_ms -= 1;
+  EXPECT_THAT(finding(inventory, "clock").detail, HasSubstr("2023-12-31"));
+}
+
+TEST(PreflightLimits, SharedMemoryOfSixtyFourMebibytes) {
+  Inventory inventory = fit();
+  inventory.facts.shm_bytes = 64u << 20;
+  EXPECT_TRUE(finding(inventory, "shm").ok);
+  inventory.facts.shm_bytes -= 1;
+  EXPECT_THAT(finding(inventory, "shm").detail, HasSubstr("has only"));
+}
+
+TEST(PreflightLimits, NotesAboutGpusHaveTheirCommand) {
+  Inventory inventory = fit();
+  EXPECT_EQ(finding(inventory, "gpu").point, "");
+  inventory.notes = {"the disk is slow"};
+  inventory.gpus.emplace_back().name = "A100";
+  EXPECT_EQ(finding(inventory, "gpu").detail, "1 x A100");
+  for (const auto& [note, fix] : {std::pair{"amd: 1 GPU: sudo apt-get install x", "sudo apt-get install x"},
+                                  {"rocm-smi: odd", "rocm-smi"},
+                                  {"intel: reboot needed", "sudo reboot"},
+                                  {"xpu-smi: odd", "xpu-smi"},
+                                  {"nvidia-smi: odd", "nvidia-smi"}}) {
+    inventory.notes = {note};
+    EXPECT_EQ(finding(inventory, "gpu").fix, fix) << note;
+    EXPECT_FALSE(finding(inventory, "gpu").ok);
+  }
+}
+
+TEST(PreflightLimits, EnginesAreChosenInTheirOrder) {
+  Inventory inventory = fit();
+  EXPECT_EQ(choose_engine(inventory, std::nullopt), nullptr);
+  EXPECT_EQ(finding(inventory, "engine").detail, "no engine was checked");
+  inventory.engines = {{EngineKind::podman, "4", true, true, ""}, {EngineKind::docker, "27", false, true, ""}};
+  EXPECT_EQ(choose_engine(inventory, std::nullopt)->kind, EngineKind::docker);
+  EXPECT_EQ(choose_engine(inventory, EngineKind::podman)->kind, EngineKind::podman);
+  EXPECT_EQ(finding(inventory, "engine", {}, EngineKind::podman).detail, "podman 4, rootless");
+  EXPECT_EQ(finding(inventory, "engine").detail, "docker 27");
+  EXPECT_TRUE(finding(inventory, "limits").ok);
+  inventory.engines = {{EngineKind::docker, "", false, false, "docker: not installed"},
+                       {EngineKind::podman, "", false, false, "podman: broken"}};
+  EXPECT_EQ(finding(inventory, "engine").detail, "docker: not installed; podman: broken");
+  EXPECT_EQ(finding(inventory, "engine").fix, "podman info") << "what is there is nearer to working";
+  std::swap(inventory.engines[0], inventory.engines[1]);
+  EXPECT_EQ(finding(inventory, "engine").fix, "podman info");
+  inventory.engines = {{EngineKind::docker, "", false, false, "docker: not installed"}};
+  EXPECT_EQ(finding(inventory, "engine").fix, "sudo apt-get install docker.io");
 }
 
 }  // namespace

@@ -62,4 +62,33 @@ class Directory {
   std::uint64_t inodes_ = 0;
 };
 
+class WatchTest : public ::testing::Test {
+ protected:
+  Directory dir;
+  WholeWatch watch;
+  Writer writer = Writer::running;
+
+  Verdict look() { return watch.look(dir.listing, {dir.now_ms * 1'000'000}, writer, dir.access()); }
+  // As the agent does: a look after each change, and at least one a second.
+  Verdict look_after(std::int64_t ms) {
+    while (ms > 900) {
+      dir.pass(900);
+      ms -= 900;
+      static_cast<void>(look());
+    }
+    dir.pass(ms);
+    return look();
+  }
+  void take() { watch.taken(dir.listing); }
+  void step(int number) {  // a whole folder of a trainer
+    const std::string folder = "checkpoint-" + std::to_string(number);
+    dir.save(folder + "/model.safetensors", store::testing::safetensors({{"a", store::testing::noise(40, static_cast<std::uint64_t>(number))}}));
+    dir.save(folder + "/trainer_state.json", "{}");
+  }
+  static std::string archive(std::uint64_t seed, const std::string& keys = "model optimizer") {
+    return store::testing::torch_zip({{"ckpt/data.pkl", keys + store::testing::noise(200, seed)},
+                                      {"ckpt/data/0", store::testing::noise(2000, seed + 1)}});
+  }
+};
+
 }  // namespace gridctl::whole

@@ -21,31 +21,12 @@ using store::testing::noise;
 using store::testing::safetensors;
 using store::testing::torch_zip;
 
-class Wholeness : public ::testing::Test {
+class Wholeness : public WatchTest {
  protected:
-  Directory dir;
-  WholeWatch watch;
-  Writer writer = Writer::running;
-
-  Verdict look() { return watch.look(dir.listing, {dir.now_ms * 1'000'000}, writer, dir.access()); }
-  // As the agent does: a look after each change, and at least one a second.
-  Verdict look_after(std::int64_t ms) {
-    while (ms > 900) {
-      dir.pass(900);
-      ms -= 900;
-      static_cast<void>(look());
-    }
-    dir.pass(ms);
-    return look();
-  }
-  void take() { watch.taken(dir.listing); }
   bool take_if_whole() {
     if (!look().is_whole()) return false;
     take();
     return true;
-  }
-  static std::string archive(std::uint64_t seed, const std::string& keys = "model optimizer") {
-    return torch_zip({{"ckpt/data.pkl", keys + noise(200, seed)}, {"ckpt/data/0", noise(2000, seed + 1)}});
   }
 };
 

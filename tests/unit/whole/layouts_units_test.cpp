@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edges of each layout: small directories, each one fault away from a whole one.
+// Small directories of each layout, each one fault away from a complete one.
 #include <gmock/gmock.h>
 
 #include "unit/whole/directory.hpp"
 #include "whole/layout_tools.hpp"
 
-namespace gridctl::whole::layout_edges_test {
+namespace gridctl::whole::layouts_units_test {
 namespace {
 
 using store::testing::safetensors;
 using store::testing::torch_zip;
 using ::testing::HasSubstr;
-
-// --- layouts --------------------------------------------------------------------------------------------------------
 
 class Units : public ::testing::Test {
  protected:
@@ -405,4 +403,4 @@ TEST_F(Units, DeepSpeedBelievesNoMoreThanAHundredThousandRanks) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole::layout_edges_test
+}  // namespace gridctl::whole::layouts_units_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/intel_details.hpp"
+#include "probe/intel_reports.hpp"
 
 #include <nlohmann/json.hpp>
 

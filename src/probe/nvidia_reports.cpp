@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/nvidia_details.hpp"
+#include "probe/nvidia_reports.hpp"
 
 #include <algorithm>
 #include <array>

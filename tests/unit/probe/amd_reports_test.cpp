@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "fixture.hpp"
-#include "probe/amd_details.hpp"
+#include "probe/amd_reports.hpp"
 
-namespace gridctl::probe::amd_details_test {
+namespace gridctl::probe::amd_reports_test {
 namespace {
 
 // Properties as amdkfd prints them for an MI300X; shortened.
@@ -57,4 +57,4 @@ TEST_F(ProbeTest, CompletesAnAmdGpuOfAToolByItsAddress) {
 }
 
 }  // namespace
-}  // namespace gridctl::probe::amd_details_test
+}  // namespace gridctl::probe::amd_reports_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/amd_details.hpp"
+#include "probe/amd_reports.hpp"
 
 #include <nlohmann/json.hpp>
 
