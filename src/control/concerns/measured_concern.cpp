@@ -184,6 +184,7 @@ class MeasuredConcern : public Concern {
   }
 
   void give_up(const HostName& name, const std::string& why) {
+    if (controls_.fleet.find(name) == nullptr) return;
     Mine& mine = hosts_[name.value];
     mine.over = true;
     const Result<void> saved = save_unmeasured(controls_.world.records, name, sanitize(why, 300), controls_.world.clock.wall());
