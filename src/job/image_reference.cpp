@@ -25,7 +25,7 @@ bool is_path_component(std::string_view part) {
     while (end < part.size() && !is_lower_or_digit(part[end])) ++end;
     const std::string_view joint = part.substr(i, end - i);
     const bool dashes = std::ranges::all_of(joint, [](char c) { return c == '-'; });
-    if (!dashes && joint != "." && joint != "_" && joint != "__") return false;
+    if (!dashes && !is_one_of(joint, {".", "_", "__"})) return false;
     i = std::max(end, i + 1);
   }
   return true;

@@ -276,8 +276,8 @@ bool image_fits(Candidate& c, const job::Spec& spec, const std::string& image, b
   const auto problem = c.host->image_problems.find(image);
   const auto refusal = job::tag_refusal(spec, image, is_archive, problem == c.host->image_problems.end() ? "" : problem->second);
   if (!refusal || refusal->curable != curable) return true;
-  return c.reject(std::string(k_image_tag), refusal->text + "; " + refusal->way_out + ", or allow tags: " + std::string(job::k_image_tags_way_out) +
-                                            " (of a job that was submitted: gridctl job resume JOB --images tags)",
+  return c.reject(std::string(k_image_tag), refusal->text + "; " + refusal->way_out + ", or allow tags with " + std::string(job::k_image_tags_way_out) +
+                                            " (for a submitted job: gridctl job resume JOB --images tags)",
                   curable);
 }
 
