@@ -25,7 +25,7 @@ bool is_path_component(std::string_view part) {
     while (end < part.size() && !is_lower_or_digit(part[end])) ++end;
     const std::string_view joint = part.substr(i, end - i);
     const bool dashes = std::ranges::all_of(joint, [](char c) { return c == '-'; });
-    if (!dashes && joint != "." && joint != "_" && joint != "__") return false;
+    if (!dashes && !is_one_of(joint, {".", "_", "__"})) return false;
     i = std::max(end, i + 1);
   }
   return true;
@@ -124,9 +124,9 @@ std::vector<std::string> images_without_digest(const Spec& spec) {
 }
 
 std::optional<TagRefusal> tag_refusal(const Spec& spec, const std::string& image, bool is_archive, const std::string& problem) {
-  if (image.empty() || is_archive || spec.constraints.image_tags) return std::nullopt;
+  if (image.empty() || is_archive || spec.constraints.image_tags || spec.image_digests.contains(image)) return std::nullopt;
   const auto read = parse_image_reference(image);
-  if (read && !digest_of(spec, *read, image).empty()) return std::nullopt;
+  if (read && !read->digest.empty()) return std::nullopt;
   const std::string rule = "hosts of others run images by digest only";
   if (!read || !read->has_registry())
     return TagRefusal{rule + ", and image " + image + " is of no registry", "send it as an archive (image: ./image.tar)", false};

@@ -270,20 +270,25 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
-// A host of others is given images by digest. Waiting cures a rejection while a registry may still say the digest.
-bool image_fits(Candidate& c, const job::Spec& spec, const std::string& image, bool is_archive, bool curable) {
-  if (!is_lent(c.host->host_class, c.host->labels)) return true;
-  const auto problem = c.host->image_problems.find(image);
-  const auto refusal = job::tag_refusal(spec, image, is_archive, problem == c.host->image_problems.end() ? "" : problem->second);
-  if (!refusal || refusal->curable != curable) return true;
-  return c.reject(std::string(k_image_tag), refusal->text + "; " + refusal->way_out + ", or allow tags: " + std::string(job::k_image_tags_way_out) +
-                                            " (of a job that was submitted: gridctl job resume JOB --images tags)",
-                  curable);
+// A host of others is given images by digest.
+std::optional<Rejection> image_rejection(const HostFacts& host, const job::Spec& spec, const std::string& image, bool is_archive) {
+  if (!is_lent(host.host_class, host.labels)) return std::nullopt;
+  const auto problem = host.image_problems.find(image);
+  const auto refusal = job::tag_refusal(spec, image, is_archive, problem == host.image_problems.end() ? "" : problem->second);
+  if (!refusal) return std::nullopt;
+  return Rejection{host.name, std::string(k_image_tag),
+                   refusal->text + "; " + refusal->way_out + ", or allow tags with " + std::string(job::k_image_tags_way_out) +
+                       " (for a submitted job: gridctl job resume JOB --images tags)",
+                   refusal->curable};
 }
 
+// A rejection that waiting may cure comes after those that it cannot.
 bool choose_parts(Candidate& c, const job::Spec& spec, const std::string& image, bool is_archive, const std::vector<job::GpuRequest>& gpus) {
-  return choose_engine(c, image) && image_fits(c, spec, image, is_archive, false) &&
-         choose_among_gpus(c, gpus, spec.resources.any_order) && image_fits(c, spec, image, is_archive, true);
+  if (!choose_engine(c, image)) return false;
+  const std::optional<Rejection> by_image = image_rejection(*c.host, spec, image, is_archive);
+  if ((!by_image || by_image->temporary) && !choose_among_gpus(c, gpus, spec.resources.any_order)) return false;
+  c.rejection = by_image;
+  return !by_image;
 }
 
 // Chooses the first of the job's variants that fits there; among the reasons against, prefers one that waiting may

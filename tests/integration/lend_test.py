@@ -408,7 +408,8 @@ class Lend(lender.LenderCase):
             shown = json.loads(self.owners("provider show friend --json", RELAY))
             return shown["state"] == "answering" and shown["inventory"]["cpus"] > 0
         wait_until("friend to answer", 30, answers)
-        self.owners("""job submit - <<< '{"image": "localhost/busybox:1", "run": "echo done", "constraints": {"images": "tags"}}'""", RELAY)
+        self.grid.as_worker(RELAY, "printf 'image: localhost/busybox:1\nrun: echo done\nconstraints: {images: tags}\n' > friend.yaml")
+        self.owners("job submit friend.yaml", RELAY)
         lent = json.loads(self.owners("provider show friend --json", RELAY))["address"].partition(":")[2]
         self.assertIn(f"gridctl-lend-{lent}", self.grid.as_worker(RELAY, "cat .ssh/authorized_keys"))
         self.owners("provider rm friend", RELAY)

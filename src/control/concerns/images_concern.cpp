@@ -100,6 +100,7 @@ class ImagesConcern : public Concern {
     if (!wanted_.contains(image)) return void(asks_.erase(found));
     if (digest) {
       ask.digest = *digest;
+      ask.next = ask.answered + k_answer_kept;
       ask.problem.clear();
       ask.pause = k_again_first;
       return keep(image, *digest);
@@ -117,13 +118,17 @@ class ImagesConcern : public Concern {
   void keep(const std::string& image, const std::string& digest) {
     std::vector<std::pair<JobId, job::Spec>> kept;
     const std::set<std::string> jobs = wanted_.at(image);
-    registry::AllRecords& records = controls_.world.records;
+    registry::JobRecords& records = controls_.world.records;
     const Result<void> stored = records.together([&]() -> Result<void> {
       for (const std::string& id : jobs) {
-        TRY_ASSIGN(registry::Job row, records.job(JobId{id}));
-        row.spec.image_digests.try_emplace(image, digest);
-        TRY(records.update_spec(row.id, row.spec));
-        kept.emplace_back(row.id, std::move(row.spec));
+        Result<registry::Job> row = records.job(JobId{id});
+        if (!row) {
+          report(row.error(), "while keeping the digest of image " + image);
+          continue;
+        }
+        row->spec.image_digests.try_emplace(image, digest);
+        TRY(records.update_spec(row->id, row->spec));
+        kept.emplace_back(row->id, std::move(row->spec));
       }
       return {};
     });

@@ -136,6 +136,7 @@ TEST(Place, KeepsPrivateJobsOffLentHosts) {
   job::Spec spec = a_job();
   const auto lent = [](HostFacts& h) { h.labels["lent"] = "true"; };
   const auto market = [](HostFacts& h) { h.host_class = "market"; };
+  spec.image.clear();
   EXPECT_EQ(code_of(spec, AHost("ada").set(market)), "placed");
   spec.constraints.is_private = true;
   EXPECT_EQ(code_of(spec, AHost("ada").set(market)), "sensitivity");
