@@ -272,6 +272,53 @@ TEST_F(OnHosts, StatusesOfOthersAreNotBelieved) {
   EXPECT_NE(job("job").in<job::Launching>(), nullptr) << "it is not there";
 }
 
+// The host is given up, and gets the job again.
+TEST_F(OnHosts, WordsOfAnEarlierAttemptOnTheSameHostAreNotThisOnes) {
+  runs([](job::Spec& spec) { spec.max_duration = 1h; });
+  const Epoch before = job("job").state().epoch;
+  lost();
+  place("job", "ada", 2);
+  run.settle();
+  const job::Attempt& attempt = *job("job").state().attempt();
+  ASSERT_GT(attempt.epoch, before);
+  listener().logged(host("ada"), {{"job"}, before, 0, 100}, 0, "words of the first\n");
+  EXPECT_EQ(*folders.log_next_offset({"job"}, attempt.number, 0), 0u);
+  listener().logged(host("ada"), {{"job"}, attempt.epoch, 0, 100}, 0, "mine\n");
+  EXPECT_EQ(*folders.log_next_offset({"job"}, attempt.number, 0), 5u);
+}
+
+// A daemon that has just begun tells no limit to who shares a budget before it knows what each of them holds.
+TEST_F(OnHosts, WhatAnEarlierAttemptIsAllowedIsNotThisOnes) {
+  submit("job", [](job::Spec& spec) {
+    spec.budget_total = 10;
+    spec.twins = 2;
+  });
+  submit("second", [](job::Spec& spec) { spec.twin_of = {"job"}; });
+  place("second", "bob", 3);
+  place("job", "ada", 2);
+  book.apply({"job"}, job::HostLost{job("job").state().epoch, 60s});
+  place("job", "ada", 2);
+  JobBook again(world());
+  Attempts fresh(world(), again, fleet(), pacer);
+  again.refresh();
+  run.settle();
+  const auto is_limited_after = [&](std::uint64_t epoch) {
+    wire::PollReply reply;
+    reply.attempts.emplace_back();
+    reply.attempts[0].job = {"job"};
+    reply.attempts[0].epoch = {epoch};
+    reply.attempts[0].phase = wire::AttemptPhase::running;
+    reply.attempts[0].allowed_ms = 3'600'000;
+    static_cast<FleetListener&>(fresh).polled(host("ada"), reply);
+    clock.pass(10s);
+    fresh.tick(clock.boot());
+    run.settle();
+    return host("ada").use.wants.at(0).limits.has_value();
+  };
+  EXPECT_FALSE(is_limited_after(1));
+  EXPECT_TRUE(is_limited_after(2));
+}
+
 TEST_F(OnHosts, AnAttemptIsCountedFromItsHostsFirstWordOn) {
   submit("job");
   EXPECT_TRUE(attempts->is_counted(job("job"))) << "nothing runs";
@@ -567,6 +614,49 @@ TEST_F(OnHosts, OutputsAreFetchedWhileItRunsWhereTheJobWantsThat) {
   clock.pass(60s);
   says(wire::AttemptPhase::running);
   EXPECT_THAT(asked(), ElementsAre("results", "bring 8 over 8"));
+}
+
+// Collects the first attempt on ada; while its outputs (root 8) are under way it is given up, and the job goes to bob.
+class LateOutputs : public OnHosts {
+ protected:
+  void collects(bool begins, std::optional<int> newer) {
+    runs([](job::Spec& spec) { spec.outputs = {{"out/", job::OutputWhen::always, 0s}}; });
+    wire::ResultsReply reply;
+    reply.files = 1;
+    reply.root = tree(8);
+    script.answers("results", wire::encode(reply));
+    bulk.fails_reaching = [this, begins, newer, over = false](const HostReach& host) mutable -> std::optional<Error> {
+      if (host.provider.name.value != "ada" || std::exchange(over, true)) return std::nullopt;
+      book.apply({"job"}, job::HostLost{job("job").state().epoch, 60s});
+      EXPECT_NE(job("job").in<job::Waiting>(), nullptr);
+      place("job", "bob", 2, begins);
+      if (newer) {
+        EXPECT_THAT(registry.save_results({{"job"}, tree(*newer), 1, 10, clock.wall(), {}}), IsOk());
+      }
+      return std::nullopt;
+    };
+    says(wire::AttemptPhase::ended, [](wire::AttemptStatus& status) { status.end = wire::EndReason::vanished; });
+    EXPECT_EQ(job("job").state().epoch.value, 2u);
+  }
+  std::optional<Digest> kept() {
+    const auto results = registry.results({"job"});
+    return results && *results ? (*results)->root : std::nullopt;
+  }
+};
+
+TEST_F(LateOutputs, OfAGivenUpAttemptReplaceNoneOfItsSuccessors) {
+  collects(true, 9);
+  EXPECT_EQ(kept(), tree(9));
+}
+
+TEST_F(LateOutputs, OfAGivenUpAttemptAreKeptWhereItsSuccessorHasNone) {
+  collects(true, std::nullopt);
+  EXPECT_EQ(kept(), tree(8));
+}
+
+TEST_F(LateOutputs, OfAGivenUpAttemptReplaceThoseOfBeforeAsLongAsNoSuccessorHasBegun) {
+  collects(false, 7);
+  EXPECT_EQ(kept(), tree(8));
 }
 
 }  // namespace
