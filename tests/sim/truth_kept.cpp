@@ -30,7 +30,7 @@ bool tells_loss(std::string_view kind) {
 }
 // The same of a host that is back: that it was given up says nothing of what is fetched from it then.
 bool tells_loss_there(std::string_view kind) { return tells_loss(kind) && kind != "host_lost"; }
-// The same of lines that stand in a job's step. A failed fetch is a note, which Truth always hears of.
+// Steps have such lines, too. A failed fetch is a note, which Truth always hears of.
 bool tells_loss_in_a_step(std::string_view kind) { return tells_loss(kind) && kind != "checkpoint_fetch_failed"; }
 bool tells_loss_there_in_a_step(std::string_view kind) { return tells_loss_in_a_step(kind) && tells_loss_there(kind); }
 }  // namespace

@@ -21,7 +21,7 @@ constexpr Nanos k_idle = 3 * k_min;          // who waits looks again after a mi
 constexpr int k_barren = 4;                  // attempts in a row without a checkpoint; others are preferred before
 constexpr int k_own_kills = 8;               // in a row: before, its program is charged with them
 constexpr std::int64_t k_rest_ms_max = 60'000;
-constexpr Nanos k_held_back = 10 * k_s;      // until what a cut connection held has arrived
+constexpr Nanos k_held_back = 25 * k_s;      // until what a cut connection held, or a slow one carries, has arrived
 constexpr int k_looks_keeping = 4;           // in a row, until a place that was kept is given back
 
 [[noreturn]] void untrue(const char* rule, const JobId& job, const std::string& what) {

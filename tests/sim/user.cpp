@@ -169,7 +169,8 @@ void Laptop::user_resumes(const JobId& id) {
   const Result<job::Step> step = records_.by_user([&](auto& records) {
     return records.apply(id, {wall(), job::ResumeRequested{}});
   });
-  if (!step || job::is_final(step->state.visible())) return;
+  // It may have been resumed all the same, so `job resume` leaves the secrets to housekeeping.
+  if (!step || job::is_final(step->state.visible())) return folders_.leave_secrets(id);
   world_.say(id.value, " is resumed on laptop", index_);
   world_.truth->resumed(world_.truth->index(id), step->state);
 }

@@ -174,7 +174,7 @@ void Placement::place_now(const TrackedJob& job) {
   place_after(job, Duration::zero());
 }
 
-// Who holds which resources, and where each twin is, must be known before a job is placed.
+// A job is placed only when it is known who holds which resources, and where each twin is.
 void Placement::place_soon(const TrackedJob& job) {
   wait(job.id()).timer = world_.run.after(k_first_contact, [this, id = job.id()] {
     if (TrackedJob* due = book_.find(id)) place(*due);

@@ -73,6 +73,25 @@ TEST_F(Allowed, RunningTimeIsWhatFormerAttemptsHaveLeft) {
   EXPECT_THAT(hours("long"), about(0)) << "not less than nothing";
 }
 
+TEST_F(Allowed, ATwinRunsAsLongAsItsOwnAttemptsHaveLeft) {
+  submit("leader", [](job::Spec& spec) {
+    spec.max_duration = 30min;
+    spec.twins = 2;
+  });
+  submit("second", [](job::Spec& spec) {
+    spec.max_duration = 30min;
+    spec.twin_of = {"leader"};
+  });
+  place("leader", "ada", 0);
+  clock.pass(20min);
+  place("second", "bob", 0, false);
+  EXPECT_EQ(allowances.at_start(job("second"))->run, 30min);
+  start("second");
+  clock.pass(4min);
+  EXPECT_THAT(hours("leader"), about(6.0 / 60));
+  EXPECT_THAT(hours("second"), about(26.0 / 60));
+}
+
 // A registry that cannot say what was used.
 struct Unreadable : registry::Registry {
   using Registry::Registry;
@@ -98,6 +117,12 @@ TEST_F(Allowed, WhatCannotBeReadLiftsNoLimit) {
   for (const char* id : {"long", "dear"}) EXPECT_FALSE(asked.running(job(id))) << "it keeps what it was told: " << id;
   torn.fails = false;
   EXPECT_TRUE(asked.running(job("long"))->run_until);
+  const auto told = asked.running(job("long"));
+  clock.pass(5min);
+  torn.fails = true;
+  EXPECT_FALSE(asked.running(job("long"))) << "what it has used since is not known";
+  torn.fails = false;
+  EXPECT_EQ(asked.running(job("long"))->run_until, told->run_until);
 }
 
 TEST_F(Allowed, AHardDeadlineIsToldAsATime) {

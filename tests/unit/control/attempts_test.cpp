@@ -3,8 +3,7 @@
 #include "control/follow/attempts.hpp"
 
 #include "control/reach/pace.hpp"
-#include "followed_jobs.hpp"
-#include "scripted_freight.hpp"
+#include "on_hosts.hpp"
 #include "wire/own.hpp"
 
 namespace gridctl::control::attempts_test {
@@ -19,103 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-struct HandPacer : Pacer {
-  void place_after(const TrackedJob& job, Duration delay) override { asked.emplace_back(job.id().value, delay); }
-  sched::Interval interval_of(const TrackedJob&) override { return interval; }
-  void retune(const TrackedJob&) override { ++retuned; }
-  std::vector<std::pair<std::string, Duration>> asked;
-  sched::Interval interval;
-  int retuned = 0;
-};
-
-class OnHosts : public testing::FollowedJobs {
- protected:
-  OnHosts() {
-    for (const char* name : {"ada", "bob"}) add(name);
-    tick();
-    wire::PrepareReply prepared;
-    prepared.boot_id = "boot";
-    script.answers("prepare", wire::encode(prepared));
-    script.answers("start", wire::encode(wire::StartReply{}));
-    script.answers("stop");
-    script.answers("clean");
-    begin();
-  }
-  [[nodiscard]] World world() { return {clock, run, net, registry, bulk, folders}; }
-  void begin() { attempts.emplace(world(), book, fleet(), pacer); }
-  FleetListener& listener() { return *attempts; }
-  void later(Duration time) {
-    clock.pass(time);
-    run.fire();
-    attempts->tick(clock.boot());
-    run.settle();
-  }
-  // It has been launched on ada.
-  void launched(const std::function<void(job::Spec&)>& shape = [](job::Spec&) {}) {
-    submit("job", shape);
-    place("job", "ada", 2, false);
-    run.settle();
-  }
-  void runs(const std::function<void(job::Spec&)>& shape = [](job::Spec&) {}) {
-    launched(shape);
-    says(wire::AttemptPhase::running);
-    ASSERT_NE(job("job").in<job::Running>(), nullptr) << job("job").state().reason_text;
-    asked();
-  }
-  void says(wire::AttemptPhase phase, const std::function<void(wire::AttemptStatus&)>& change = [](auto&) {}) {
-    wire::AttemptStatus status;
-    status.job = {"job"};
-    status.epoch = job("job").state().epoch;
-    status.phase = phase;
-    change(status);
-    wire::PollReply reply;
-    reply.attempts = {status};
-    script.replies["poll"] = {wire::encode(reply)};  // as it would answer over another connection
-    listener().polled(host("ada"), reply);
-    run.settle();
-  }
-  // Its host is given up; over another connection it says that nothing is there.
-  void lost() {
-    wire::PollReply reply;
-    wire::AttemptStatus status;
-    status.job = {"job"};
-    status.epoch = job("job").state().epoch;
-    reply.attempts = {status};
-    script.replies["poll"] = {wire::encode(reply)};
-    book.apply({"job"}, job::HostLost{status.epoch, 60s});
-    run.settle();
-    asked();
-  }
-  static auto saved(std::uint64_t number) {
-    return [number](wire::AttemptStatus& status) {
-      wire::HostCheckpoint one;
-      one.number = number;
-      one.root = tree(static_cast<int>(number));
-      one.how = "format";
-      one.age_ms = 500;
-      one.written_ms = 300;
-      one.metrics = {{"step", 7}};
-      status.checkpoints = {one};
-    };
-  }
-  std::vector<std::string> asked() {
-    std::vector<std::string> names = std::exchange(script.asked, {});
-    std::erase(names, "health");
-    return names;
-  }
-  std::vector<std::string> told(const std::string& kind) {
-    std::vector<std::string> texts;
-    for (const auto events = *registry.events({"job"}, 0, 0); const registry::EventRecord& event : events)
-      if (event.kind == kind) texts.push_back(event.text);
-    return texts;
-  }
-
-  testing::ScriptedFreight bulk;
-  testing::Script& script = bulk.script;
-  HandPacer pacer;
-  std::optional<Attempts> attempts;
-};
 
 // --- Starting --------------------------------------------------------------------------------------------------------
 
@@ -270,6 +172,53 @@ TEST_F(OnHosts, StatusesOfOthersAreNotBelieved) {
   reply.attempts = {status};
   listener().polled(host("bob"), reply);
   EXPECT_NE(job("job").in<job::Launching>(), nullptr) << "it is not there";
+}
+
+// The host is given up, and gets the job again.
+TEST_F(OnHosts, WordsOfAnEarlierAttemptOnTheSameHostAreNotThisOnes) {
+  runs([](job::Spec& spec) { spec.max_duration = 1h; });
+  const Epoch before = job("job").state().epoch;
+  lost();
+  place("job", "ada", 2);
+  run.settle();
+  const job::Attempt& attempt = *job("job").state().attempt();
+  ASSERT_GT(attempt.epoch, before);
+  listener().logged(host("ada"), {{"job"}, before, 0, 100}, 0, "words of the first\n");
+  EXPECT_EQ(*folders.log_next_offset({"job"}, attempt.number, 0), 0u);
+  listener().logged(host("ada"), {{"job"}, attempt.epoch, 0, 100}, 0, "mine\n");
+  EXPECT_EQ(*folders.log_next_offset({"job"}, attempt.number, 0), 5u);
+}
+
+// A daemon that has just begun tells no limit to who shares a budget before it knows what each of them holds.
+TEST_F(OnHosts, WhatAnEarlierAttemptIsAllowedIsNotThisOnes) {
+  submit("job", [](job::Spec& spec) {
+    spec.budget_total = 10;
+    spec.twins = 2;
+  });
+  submit("second", [](job::Spec& spec) { spec.twin_of = {"job"}; });
+  place("second", "bob", 3);
+  place("job", "ada", 2);
+  book.apply({"job"}, job::HostLost{job("job").state().epoch, 60s});
+  place("job", "ada", 2);
+  JobBook again(world());
+  Attempts fresh(world(), again, fleet(), pacer);
+  again.refresh();
+  run.settle();
+  const auto is_limited_after = [&](std::uint64_t epoch) {
+    wire::PollReply reply;
+    reply.attempts.emplace_back();
+    reply.attempts[0].job = {"job"};
+    reply.attempts[0].epoch = {epoch};
+    reply.attempts[0].phase = wire::AttemptPhase::running;
+    reply.attempts[0].allowed_ms = 3'600'000;
+    static_cast<FleetListener&>(fresh).polled(host("ada"), reply);
+    clock.pass(10s);
+    fresh.tick(clock.boot());
+    run.settle();
+    return host("ada").use.wants.at(0).limits.has_value();
+  };
+  EXPECT_FALSE(is_limited_after(1));
+  EXPECT_TRUE(is_limited_after(2));
 }
 
 TEST_F(OnHosts, AnAttemptIsCountedFromItsHostsFirstWordOn) {
@@ -567,6 +516,49 @@ TEST_F(OnHosts, OutputsAreFetchedWhileItRunsWhereTheJobWantsThat) {
   clock.pass(60s);
   says(wire::AttemptPhase::running);
   EXPECT_THAT(asked(), ElementsAre("results", "bring 8 over 8"));
+}
+
+// Collects the first attempt on ada; while its outputs (root 8) are under way it is given up, and the job goes to bob.
+class LateOutputs : public OnHosts {
+ protected:
+  void collects(bool begins, std::optional<int> newer) {
+    runs([](job::Spec& spec) { spec.outputs = {{"out/", job::OutputWhen::always, 0s}}; });
+    wire::ResultsReply reply;
+    reply.files = 1;
+    reply.root = tree(8);
+    script.answers("results", wire::encode(reply));
+    bulk.fails_reaching = [this, begins, newer, over = false](const HostReach& host) mutable -> std::optional<Error> {
+      if (host.provider.name.value != "ada" || std::exchange(over, true)) return std::nullopt;
+      book.apply({"job"}, job::HostLost{job("job").state().epoch, 60s});
+      EXPECT_NE(job("job").in<job::Waiting>(), nullptr);
+      place("job", "bob", 2, begins);
+      if (newer) {
+        EXPECT_THAT(registry.save_results({{"job"}, tree(*newer), 1, 10, clock.wall(), {}}), IsOk());
+      }
+      return std::nullopt;
+    };
+    says(wire::AttemptPhase::ended, [](wire::AttemptStatus& status) { status.end = wire::EndReason::vanished; });
+    EXPECT_EQ(job("job").state().epoch.value, 2u);
+  }
+  std::optional<Digest> kept() {
+    const auto results = registry.results({"job"});
+    return results && *results ? (*results)->root : std::nullopt;
+  }
+};
+
+TEST_F(LateOutputs, OfAGivenUpAttemptReplaceNoneOfItsSuccessors) {
+  collects(true, 9);
+  EXPECT_EQ(kept(), tree(9));
+}
+
+TEST_F(LateOutputs, OfAGivenUpAttemptAreKeptWhereItsSuccessorHasNone) {
+  collects(true, std::nullopt);
+  EXPECT_EQ(kept(), tree(8));
+}
+
+TEST_F(LateOutputs, OfAGivenUpAttemptReplaceThoseOfBeforeAsLongAsNoSuccessorHasBegun) {
+  collects(false, 7);
+  EXPECT_EQ(kept(), tree(8));
 }
 
 }  // namespace

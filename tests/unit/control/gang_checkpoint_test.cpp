@@ -239,6 +239,23 @@ TEST_F(GangOnHosts, OutputsThatComeWhenThoseOfItsEndAreHereChangeNothing) {
   EXPECT_EQ((*results)->root, testing::tree(9));
 }
 
+// Else nobody would know where they are.
+TEST_F(GangOnHosts, DoesNotEndBeforeItIsWrittenDownThatItsOutputsStayOnTheirHost) {
+  placed([](job::Spec& spec) { spec.outputs = {{"out/", job::OutputWhen::always, 0s}}; });
+  for (const char* name : {"ada", "bob", "eve"}) says(name, wire::AttemptPhase::running);
+  script.answers("results", make_error(Code::usage, "a name there cannot be read"));
+  misses("no step that all members have saved yet");
+  records.fates[Point::records_save_results] = {Fate::fails, Fate::fails, Fate::lost};
+  all_end();
+  EXPECT_NE(job("gang").in<job::Collecting>(), nullptr) << state().reason_text;
+  for (int i = 0; i < 12; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  EXPECT_TRUE(records.fates[Point::records_save_results].empty()) << "it was tried again";
+  const auto results = registry.results({"gang"});
+  ASSERT_TRUE(results && *results && (*results)->left);
+  EXPECT_EQ((*results)->left->host, HostName{"ada"});
+}
+
 TEST_F(GangOnHosts, PartsThatCouldNotBeWrittenDownAreAgainWhileItRuns) {
   runs();
   merges_to(50, {3, 4, 5});

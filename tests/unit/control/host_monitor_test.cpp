@@ -263,6 +263,43 @@ TEST_F(Monitor, MakesWhatWasHeldUpAsOldAsItIs) {
   EXPECT_EQ(polled.at(0).attempts.at(0).ended_ms_ago, 8006) << "less what two clocks may drift apart";
 }
 
+// Else a slow answer would cost the attempt as much of its time.
+TEST_F(Monitor, CountsWhatIsLeftFromWhenTheEchoedTimeWasSent) {
+  HostMonitor::Want limited = want(1, 30s);
+  limited.limits = HostMonitor::AttemptLimits{clock.boot() + 5min, "budget", {}};
+  monitor().set_wants({limited}, 5s);
+  up();
+  clock.pass(1s);
+  const std::string sent = poll_reply();
+  clock.pass(8s);
+  line->reply(sent);
+  monitor().poll_now();
+  tick(2s);
+  ASSERT_TRUE(asked().attempts[0].allowance);
+  EXPECT_EQ(asked().echo.ns, line->hello.host_time.ns + 1'000'000'000);
+  const double left = seconds(*asked().attempts[0].allowance->run);
+  EXPECT_LE(left, 299) << "never more than there is";
+  EXPECT_NEAR(left, 299, 0.01) << "less what two clocks may drift apart";
+}
+
+TEST_F(Monitor, EchoesTheNewestTimeOfABootWhateverComesLate) {
+  monitor().set_wants({want(1, 30s)}, 5s);
+  up();
+  clock.pass(1s);
+  const std::string before = poll_reply();
+  clock.pass(1s);
+  answer();
+  line->say(FrameKind::event, 0, before);
+  monitor().poll_now();
+  tick();
+  EXPECT_EQ(asked().echo.ns, line->hello.host_time.ns + 2'000'000'000) << "else its lease would end earlier";
+  line->hello.host_time = {500};  // it has booted
+  tick(16s);
+  ASSERT_FALSE(monitor().is_up());
+  up();
+  EXPECT_EQ(asked().echo.ns, 500) << "that one counts from its boot";
+}
+
 TEST_F(Monitor, IsTriedAgainAfterGrowingPauses) {
   line->refuses = make_error(Code::host_unreachable, "no route");
   line->login = 2s;  // no fast answer

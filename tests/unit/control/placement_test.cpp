@@ -23,10 +23,14 @@ using ::testing::SizeIs;
 class Places : public testing::TwoHosts {
  protected:
   struct Shaper : Concern {
-    void shape(const TrackedJob&, Question& question) const override { question.held = held; }
+    void shape(const TrackedJob& job, Question& question) const override {
+      question.held = held;
+      if (asked) asked(job);
+    }
     [[nodiscard]] bool moves_for(std::string_view why) const override { return why == "restless"; }
     [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob&) override { return wish; }
     std::string held;
+    std::function<void(const TrackedJob&)> asked;
     std::optional<MoveWish> wish;
   };
   Places() {
@@ -273,6 +277,32 @@ TEST_F(Places, TheMoreUrgentIsAskedForFirst) {
   run.fire();
   EXPECT_NE(job("urgent").state().attempt(), nullptr);
   EXPECT_EQ(job("first").state().attempt(), nullptr);
+}
+
+// Else two twins get one host: the placement of the first was committed, and told as failed.
+TEST_F(Places, NothingIsPlacedWhenTheBookBecomesUnsureWhileMoreUrgentJobsAreAsked) {
+  wants("has");
+  book.apply({"has"}, job::Placed{cores("ada", 8), "x"});
+  wants("also");
+  book.apply({"also"}, job::Placed{cores("bob", 8), "x"});
+  wants("first");
+  wants("urgent", [](job::Spec& spec) { spec.priority = 5; });
+  for (const char* id : {"first", "urgent"}) ask_for(id);
+  placement.place_after(job("first"), 5s);
+  placement.place_after(job("urgent"), 1h);
+  end("has", {job::EndKind::exited, 0, 0, "", 0});
+  fleet().capacity_freed();
+  shaper().asked = [&](const TrackedJob& asked) {
+    if (asked.id().value == "urgent") book.take({"also"}, make_error(Code::io, "the disk has failed"));
+  };
+  clock.pass(5s);
+  run.fire();
+  EXPECT_NE(job("urgent").state().attempt(), nullptr);
+  EXPECT_EQ(job("first").state().attempt(), nullptr) << "nobody knows what the other one holds";
+  book.refresh();
+  clock.pass(200ms);
+  run.fire();
+  EXPECT_NE(job("first").state().attempt(), nullptr);
 }
 
 TEST_F(Places, RoomThatIsFreeWakesWhoWaitsForIt) {

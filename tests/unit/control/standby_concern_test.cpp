@@ -119,5 +119,26 @@ TEST_F(StandbyConcernTest, ThatBecomesReadyAfterTheJobsEndIsForgottenToo) {
   EXPECT_THAT(standbys(), ::testing::Contains("forget")) << "it was the last word";
 }
 
+TEST_F(StandbyConcernTest, ThatBecomesReadyWhereTheJobHasStartedMeanwhileIsForgotten) {
+  bool moved = false;
+  bulk.fails_reaching = [&](const HostReach& host) -> std::optional<Error> {
+    if (host.provider.name.value == "ada") return make_error(Code::host_unreachable, "no route");
+    if (std::exchange(moved, true)) return std::nullopt;
+    book.apply({"warm"}, job::HostLost{job("warm").state().epoch, 1min, 0});  // while it is copied
+    place("warm", "bob", 0);
+    return std::nullopt;
+  };
+  looks();
+  run.settle();
+  EXPECT_THAT(standbys(), ::testing::ElementsAre("keep"));
+  ASSERT_NE(job("warm").in<job::Running>(), nullptr);
+  bulk.reached.clear();
+  clock.pass(5s);
+  looks();
+  run.settle();
+  EXPECT_THAT(standbys(), ::testing::ElementsAre("forget")) << "the attempt had started without it";
+  EXPECT_THAT(bulk.reached, ::testing::Contains("bob"));
+}
+
 }  // namespace
 }  // namespace gridctl::control::standby_concern_test
