@@ -111,7 +111,7 @@ Result<std::string> Bench::handle(std::string_view operation, std::string_view p
   return wire::encode(stage);
 }
 
-// Of a lent machine only as much as is lent is measured.
+// The test uses no more of a lent machine than is lent.
 Result<wire::BenchStage> Bench::host(const wire::BenchHost& request) {
   HostShare share;
   share.processors = static_cast<std::size_t>(std::ceil(std::max(capacity_for(home_, controller_).cpus, 0.0)));

@@ -65,7 +65,7 @@ class ReceiptStore {
   [[nodiscard]] Result<std::optional<ReceiptChain>> chain(const std::string& chain);
   // Writes a chain. If it is there already, its head and what was agreed stay: keep() and agree() write those.
   [[nodiscard]] Result<void> save_chain(const ReceiptChain& chain);
-  // What is not named stays as it was agreed before.
+  // Writes what the user agreed to pay; the parts without a value stay as they were.
   [[nodiscard]] Result<void> agree(const std::string& chain, const HostName& provider, std::int64_t hour_micro, std::optional<std::int64_t> gigabyte_micro,
                                    std::optional<std::int64_t> minimum_micro);
   // All of one chain, or of all: oldest first.

@@ -32,7 +32,7 @@ store::ScanOptions without_state() {
   return options;
 }
 
-// What a job file names may be one, lie in one, or lead into one by a link.
+// A job file may name such a directory, something in it, or a link that leads there.
 Result<void> refuse_state(const os::Path& source) {
   std::error_code failed;
   os::Path real = std::filesystem::canonical(source, failed);
