@@ -14,5 +14,7 @@ inline constexpr std::string_view k_host_classes = "datacenter|cloud|market|home
 // Writes the values of --price, --gpu, --region, --site, --class and --label into `provider`, and leaves the rest. A
 // label without a value (`K=`) is removed. Errors: usage.
 [[nodiscard]] Result<void> describe(const Parsed& parsed, registry::Provider& provider);
+// Accepts what the owner of a lent host asks up to `usd` an hour, and up to --traffic and --minimum. Errors: usage.
+[[nodiscard]] Result<void> agree_on_price(const Context& context, const registry::Provider& provider, double usd, const Parsed& parsed);
 
 }  // namespace gridctl::cmd

@@ -13,6 +13,7 @@
 #include "lend/leave.hpp"
 #include "lend/receipt_book.hpp"
 #include "lend/serve.hpp"
+#include "os/entries.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "probe/inventory.hpp"
@@ -82,6 +83,12 @@ Result<lend::Token> read_token(const Parsed& parsed) {
   return lend::parse_token(text);
 }
 
+// An attempt to join that failed has left a folder for news there, and no job.
+bool holds_jobs(const os::Path& folder) {
+  const auto names = os::list_directory(folder);
+  return names && std::ranges::any_of(*names, [](const std::string& name) { return name != "notify"; });
+}
+
 // Returns earlier invitations of the same controller, which this one replaces. Anyone who has seen its token knows the
 // controller's name, but only its owner can add a key at its relay: so the relay has to be the same.
 Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
@@ -102,9 +109,8 @@ Result<std::vector<lend::Lent>> earlier_ones(const lend::Token& token) {
                         "gridctl lend leave " + other.id() + "   # then join again");
     all.push_back(other);
   }
-  std::error_code failed;
   const os::Path jobs = lend::agent_home() / "jobs" / token.controller.value;
-  if (all.empty() && !os::exists(lend::guest_file(token.controller)) && os::exists(jobs) && !std::filesystem::is_empty(jobs, failed))
+  if (all.empty() && !os::exists(lend::guest_file(token.controller)) && holds_jobs(jobs))
     return make_error(Code::refused, "the gridctl that made this token already runs jobs on this machine, over a connection of its own: " + jobs.string(),
                       "mv " + shell_quote(jobs.string()) + " " + shell_quote(jobs.string() + ".old") + "   # only if it no longer does; then join again");
   return all;

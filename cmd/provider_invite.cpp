@@ -36,6 +36,8 @@ constexpr Option k_options[] = {
     {"jump", 'J', "JUMP", "jump host on your way to --via, as with ssh -J"},
     {"host-key", 0, "SHA256:...", "expected fingerprint of that server's host key; suppresses the question"},
     {"price", 0, "USD", "hourly price of the whole host, as agreed", "0"},
+    {"traffic", 0, "USD", "price of a gigabyte of traffic, as agreed", "0"},
+    {"minimum", 0, "USD", "least price of an attempt, as agreed", "0"},
     {"region", 0, "REGION", "country or region, such as DE"},
     {"site", 0, "NAME", "hosts at the same site are near each other"},
     {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true}};
@@ -118,6 +120,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   provider.port = relay.port;
   provider.address = std::string(lend::k_scheme) + token.id;
   TRY(registry.add_provider(provider));
+  if (parsed.has("traffic") || parsed.has("minimum")) TRY(agree_on_price(context, provider, provider.price_per_hour, parsed));
   TRY(control::ensure_daemon(context.state, true));
   return print_result(context, token, lend::encode(token));
 }

@@ -19,14 +19,14 @@ namespace provider_price {
 namespace {
 constexpr Example k_examples[] = {
     {"Set the hourly price from now on", "gridctl provider price ada 0.35"},
+    {"Accept what the owner of a lent host asks, traffic too", "gridctl provider price bob 0.25 --traffic 0.05 --minimum 0.02"},
     {"Cheaper at night: run this from cron at 22:00, and the other at 06:00", "gridctl provider price ada 0.20"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
 
-// The owner of a lent host sets its price: it is accepted within the limit that the user has set.
-Result<void> agree(const Context& context, const registry::Provider& provider, double usd) {
-  TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(context.state));
-  return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, std::llround(usd * static_cast<double>(k_micro)));
-}
+constexpr Option k_options[] = {{"traffic", 0, "USD", "of a lent host: the most that you accept for a gigabyte of traffic"},
+                                {"minimum", 0, "USD", "of a lent host: the most that you accept as the least price of an attempt"}};
+
+std::int64_t to_micro(double usd) { return std::llround(usd * static_cast<double>(k_micro)); }
 
 Result<int> run(Context& context, const Parsed& parsed) {
   const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);
@@ -34,6 +34,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   std::string text;
   const auto edit = [&](registry::Provider& row) -> Result<void> {
+    if (!control::is_lent(row) && (parsed.has("traffic") || parsed.has("minimum")))
+      return make_error(Code::usage, "--traffic and --minimum are for hosts that somebody lends you, and " + row.name.value + " is none");
     const double before = std::exchange(row.price_per_hour, *usd);
     text = "costs " + ui::money(*usd, false) + " an hour now, " + ui::money(before, false) + " before";
     if (before == *usd) return {};
@@ -41,11 +43,24 @@ Result<int> run(Context& context, const Parsed& parsed) {
   };
   TRY_ASSIGN(const registry::Provider provider,
              registry::change_provider(registry, HostName{parsed.positionals[0]}, edit));
-  if (control::is_lent(provider)) TRY(agree(context, provider, *usd));
+  if (control::is_lent(provider)) TRY(agree_on_price(context, provider, *usd, parsed));
   return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
 }
 }  // namespace
 }  // namespace provider_price
+
+Result<void> agree_on_price(const Context& context, const registry::Provider& provider, double usd, const Parsed& parsed) {
+  const auto micro_of = [&](std::string_view option) -> Result<std::optional<std::int64_t>> {
+    if (!parsed.has(option)) return std::optional<std::int64_t>{};
+    const auto its = config::parse_decimal(parsed.value(option), config::k_budget_limits);
+    if (!its) return make_error(Code::usage, "--" + std::string(option) + ": " + its.error().message);
+    return std::optional(provider_price::to_micro(*its));
+  };
+  TRY_ASSIGN(const auto traffic, micro_of("traffic"));
+  TRY_ASSIGN(const auto minimum, micro_of("minimum"));
+  TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(context.state));
+  return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, provider_price::to_micro(usd), traffic, minimum);
+}
 
 const Command k_provider_price{.noun = "provider",
                                .verb = "price",
@@ -56,8 +71,10 @@ const Command k_provider_price{.noun = "provider",
                                    "on, within their own and the monthly budget, and move to another host if that has "
                                    "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.\n\nOf a lent host it "
                                    "is the most that you accept: what its owner asks below that counts from the next "
-                                   "attempt on, and attempts that run cost what was accepted when they began.",
+                                   "attempt on, and attempts that run cost what was accepted when they began. A price for traffic, or a "
+                                   "least price for an attempt, is accepted only up to --traffic and --minimum.",
                                .positionals = provider_price::k_positionals,
+                               .options = provider_price::k_options,
                                .exit_codes = k_exits_job,
                                .run = provider_price::run};
 

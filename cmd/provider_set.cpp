@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <optional>
 
+#include "base/host_words.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "cmd/provider_way.hpp"
 #include "cmd/when.hpp"
+#include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"
+#include "sched/geo/residency.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -32,6 +36,24 @@ constexpr Option k_options[] = {
     {"address", 0, "[USER@]HOST[:PORT]", "where the host is now; replaces its first address"},
     {"host-key", 0, "SHA256:...", "with --address: expected fingerprint of the host key there"},
     {"until", 0, "TIME", "the host ends then: 18:00, +4h, an RFC 3339 time, or none"}};
+
+constexpr std::string_view k_lent_label = "lent";
+
+// An invited host is a stranger's until the user says that it is his own: by class home, or by its label. Another class
+// only tells how reliable it is.
+void keep_owner(const Parsed& parsed, const registry::Provider& before, registry::Provider& after) {
+  const bool said = std::ranges::any_of(parsed.values("label"), [](const std::string& one) { return one.starts_with(std::string(k_lent_label) + "="); });
+  if (said || !control::is_lent(before) || !parsed.has("class")) return;
+  if (after.host_class == k_class_home) after.labels.erase(std::string(k_lent_label));
+  else if (sched::is_lent(before.host_class, before.labels)) after.labels[std::string(k_lent_label)] = "true";
+}
+
+void warn_of_trust(Context& context, const registry::Provider& before, const registry::Provider& after) {
+  if (!sched::is_lent(before.host_class, before.labels) || sched::is_lent(after.host_class, after.labels)) return;
+  context.note("warning: " + after.name.value + " counts as a machine of your own from now on: it may run private jobs, jobs without checkpoints and "
+               "members of gangs that exchange data unencrypted, and its checkpoints may be loaded outside of containers on your other machines\n"
+               "hint: if somebody else owns it: gridctl provider set " + after.name.value + " --label lent=true");
+}
 
 std::string labels_of(const registry::Provider& provider) {
   std::vector<std::string> words;
@@ -73,9 +95,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
                        "gridctl provider set " + before.name.value + " --address " + shell_quote(address)));
   }
   std::vector<std::string> told;
+  registry::Provider former;
   const auto edit = [&](registry::Provider& row) -> Result<void> {
-    const registry::Provider former = row;
+    former = row;
     TRY(describe(parsed, row));
+    keep_owner(parsed, former, row);
     if (moved) static_cast<registry::Way&>(row) = *moved;
     if (parsed.has("until")) {
       TRY_ASSIGN(row.until, moment_typed("until", parsed.value("until"), context.now()));
@@ -85,6 +109,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return registry.add_host_event({0, row.name, context.now(), "set", join(told, ", ")});
   };
   TRY_ASSIGN(const registry::Provider after, registry::change_provider(registry, before.name, edit));
+  warn_of_trust(context, former, after);
   if (context.json) return context.print_line(ui::provider_json(after));
   return context.print_line(after.name.value + (told.empty() ? " is unchanged" : ": " + join(told, ", ")));
 }
@@ -99,7 +124,8 @@ const Command k_provider_set{
     .description =
         "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "
         "follows at once. Running jobs stay where they are and pay a new price from now on. What gridctl measured "
-        "itself cannot be set.\n\n--address logs in at the new address and pins the host key there; another machine is refused. "
+        "itself cannot be set.\n\nAn invited host is its owner's. It counts as your own, with a warning, once you set the class home, or "
+        "the label lent=false; with another class it gets the label lent=true.\n\n--address logs in at the new address and pins the host key there; another machine is refused. "
         "'gridctl provider way' adds another address.\n\nA host with --until ends at a known time, as an allocation does. It gets no job that "
         "needs longer. Jobs there save before the end and move on, or wait when no other host is suitable. That the host "
         "is gone then does not count as a failure. A lent host tells the end of its owner's hours itself.",

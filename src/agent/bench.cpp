@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <thread>
 
 #include "agent/bench_host.hpp"
+#include "agent/guest_disk.hpp"
 #include "agent/helper_process.hpp"
 #include "agent/host_folders.hpp"
+#include "agent/owner_terms.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
+#include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "os/random.hpp"
 
@@ -19,15 +24,67 @@ namespace {
 
 constexpr Duration k_list_wait = std::chrono::seconds{30};  // drivers of eight GPUs that wake up
 constexpr Duration k_slack = std::chrono::seconds{5};       // the lease outlives the test's deadline a little
+constexpr std::chrono::milliseconds k_allowed_look{250};    // at whether the test may go on
+constexpr Duration k_host_part_max = std::chrono::seconds{10};
 constexpr std::array<std::string_view, 4> k_operations{wire::k_bench_list, wire::k_bench_begin, wire::k_bench_seed, wire::k_bench_host};
 
 }  // namespace
 
-Bench::Bench(os::Path home, ControllerId controller, os::Clock& clock)
+// Asks again and again whether a test may go on, and ends it where it may not.
+class BenchWatch {
+ public:
+  BenchWatch(std::function<Result<void>()> allowed, std::function<void()> end)
+      : allowed_(std::move(allowed)), end_(std::move(end)), thread_([this] { watch(); }) {}
+  ~BenchWatch() {
+    {
+      const os::MutexLock lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  BenchWatch(const BenchWatch&) = delete;
+  BenchWatch& operator=(const BenchWatch&) = delete;
+
+  // An error if it has ended the test.
+  [[nodiscard]] Result<void> verdict() const {
+    const os::MutexLock lock(mutex_);
+    return verdict_;
+  }
+
+ private:
+  void watch() {
+    for (;;) {
+      {
+        const os::MutexLock lock(mutex_);
+        if (!over_) wake_.wait_for(mutex_, k_allowed_look);
+        if (over_) return;
+      }
+      const Result<void> told = allowed_();
+      if (told) continue;
+      {
+        const os::MutexLock lock(mutex_);
+        verdict_ = told;
+      }
+      return end_();
+    }
+  }
+
+  const std::function<Result<void>()> allowed_;
+  const std::function<void()> end_;
+  mutable os::Mutex mutex_;
+  os::Condition wake_;
+  bool over_ GRIDCTL_GUARDED_BY(mutex_) = false;
+  Result<void> verdict_ GRIDCTL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+Bench::Bench(os::Path home, ControllerId controller, os::Clock& clock, std::function<Result<void>()> allowed)
     : home_(std::move(home)),
       controller_(std::move(controller)),
       clock_(clock),
-      ledger_(lease_directory(), Machine::real(), clock) {}
+      ledger_(lease_directory(), Machine::real(), clock),
+      allowed_(std::move(allowed)) {}
 Bench::~Bench() { end(); }
 
 bool Bench::serves(std::string_view operation) {
@@ -50,10 +107,22 @@ Result<std::string> Bench::handle(std::string_view operation, std::string_view p
     return wire::encode(stage);
   }
   TRY_ASSIGN(const wire::BenchHost request, wire::parse_bench_host(payload));
-  wire::BenchStage stage;
-  stage.numbers = bench_host(home_, request.part, clock_);
-  stage.done = true;
+  TRY_ASSIGN(const wire::BenchStage stage, host(request));
   return wire::encode(stage);
+}
+
+// The test uses no more of a lent machine than is lent.
+Result<wire::BenchStage> Bench::host(const wire::BenchHost& request) {
+  HostShare share;
+  share.processors = static_cast<std::size_t>(std::ceil(std::max(capacity_for(home_, controller_).cpus, 0.0)));
+  share.disk_bytes = free_for(home_, controller_, share.disk_bytes);
+  std::atomic<bool> ended = false;
+  const auto watch = allowed_ ? std::make_unique<BenchWatch>(allowed_, [&ended] { ended = true; }) : nullptr;
+  wire::BenchStage stage;
+  stage.numbers = bench_host(home_, std::min(request.part, k_host_part_max), share, ended, clock_);
+  if (watch) TRY(watch->verdict());
+  stage.done = true;
+  return stage;
 }
 
 Result<wire::BenchDevices> Bench::list() {
@@ -76,7 +145,7 @@ Result<wire::BenchDevices> Bench::list() {
 
 Result<void> Bench::lease(const wire::BenchBegin& request) {
   if (request.gpu.empty()) return {};
-  Lease lease = our_lease(controller_, JobId{"bench-" + os::random_id(13)}, Epoch{1});
+  Lease lease = our_lease(controller_, JobId{std::string(k_bench_lease) + os::random_id(13)}, Epoch{1});
   lease.supervisor = os::identify(os::process_id()).value_or(os::ProcessId{});
   lease.deadline = clock_.boot() + request.deadline + k_slack;
   lease.gpus = {request.gpu};
@@ -87,6 +156,7 @@ Result<void> Bench::lease(const wire::BenchBegin& request) {
 }
 
 void Bench::end() {
+  watch_.reset();
   helper_.reset();
   if (!lease_.empty()) (void)ledger_.release(controller_, lease_, Epoch{1});
   lease_ = {};
@@ -101,18 +171,32 @@ Result<wire::BenchStage> Bench::begin(const wire::BenchBegin& request) {
     std::vector<std::string> argv{path.string(), request.test, request.backend, std::to_string(request.index)};
     for (const auto& [name, value] : request.parameters) argv.push_back(name + "=" + std::to_string(value));
     TRY_ASSIGN(helper_, HelperProcess::start(argv));
+    const auto stop = [this] {
+      helper_->end();
+      if (!lease_.empty()) (void)ledger_.release(controller_, lease_, Epoch{1});
+    };
+    if (allowed_) watch_ = std::make_unique<BenchWatch>(allowed_, stop);
     return next_stage();
   };
-  return start();
+  Result<wire::BenchStage> stage = start();
+  if (!stage) end();
+  return stage;
 }
 
 Result<wire::BenchStage> Bench::seed(const wire::BenchSeed& request) {
   if (!helper_) return make_error(Code::refused, "no test waits for a seed on this connection");
+  if (watch_ && !watch_->verdict()) return ended_by_watch();
   if (const auto sent = helper_->send(formatted("seed %llx", static_cast<unsigned long long>(request.seed))); !sent) {
     end();
     return sent.error();
   }
   return next_stage();
+}
+
+Error Bench::ended_by_watch() {
+  Error why = watch_->verdict().error();
+  end();
+  return why;
 }
 
 // An error ends the test.
@@ -121,6 +205,7 @@ Result<wire::BenchStage> Bench::next_stage() {
   for (;;) {
     Result<std::string> line = helper_->receive(deadline_, clock_);
     if (line && line->starts_with("error ")) line = error_of_line(*line);
+    if (!line && watch_ && !watch_->verdict()) return ended_by_watch();
     if (!line) {
       end();
       return std::move(line).error();

@@ -3,6 +3,8 @@
 // leased while it runs.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +19,16 @@
 namespace gridctl::agent {
 
 class HelperProcess;
+class BenchWatch;
+
+// Names benchmarks in the ledger of leases.
+inline constexpr std::string_view k_bench_lease = "bench-";
 
 class Bench {
  public:
-  Bench(os::Path home, ControllerId controller, os::Clock& clock);
+  // `allowed` is asked on a thread of its own while a test is under way, also one that waits for a seed. An error ends
+  // the test, and is its answer.
+  Bench(os::Path home, ControllerId controller, os::Clock& clock, std::function<Result<void>()> allowed = {});
   ~Bench();  // ends the test and its lease
 
   [[nodiscard]] static bool serves(std::string_view operation);
@@ -32,6 +40,8 @@ class Bench {
   [[nodiscard]] Result<wire::BenchStage> begin(const wire::BenchBegin& request);
   [[nodiscard]] Result<wire::BenchStage> seed(const wire::BenchSeed& request);
   [[nodiscard]] Result<wire::BenchStage> next_stage();
+  [[nodiscard]] Error ended_by_watch();  // REQUIRES: the watch has ended it
+  [[nodiscard]] Result<wire::BenchStage> host(const wire::BenchHost& request);
   [[nodiscard]] Result<void> lease(const wire::BenchBegin& request);
   void end();
 
@@ -42,6 +52,8 @@ class Bench {
   std::unique_ptr<HelperProcess> helper_;
   BootTime deadline_{};  // of the test under way
   JobId lease_;          // the name it has in the ledger, empty = none
+  std::function<Result<void>()> allowed_;
+  std::unique_ptr<BenchWatch> watch_;  // of the test under way; ends before what it ends
 };
 
 }  // namespace gridctl::agent

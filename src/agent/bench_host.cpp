@@ -33,21 +33,29 @@ std::size_t usable_processors() {
   return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
-// Runs `turn` on `threads` threads for `part`, at least once each; returns the sum of their results per second. The
-// threads' preparation is not counted.
+// Decides how long each part of the test runs.
+struct Span {
+  Duration part;
+  const std::atomic<bool>& ended;
+  os::Clock& clock;
+  [[nodiscard]] bool goes_on(BootTime began) const { return clock.boot() - began < part && !ended; }
+};
+
+// Runs `turn` on `threads` threads, at least once each; returns the sum of their results per second. The threads'
+// preparation is not counted.
 template <class Turn>
-double rate_of(std::size_t threads, Duration part, os::Clock& clock, Turn turn) {
+double rate_of(std::size_t threads, const Span& span, Turn turn) {
   std::vector<double> rates(threads, 0);
   std::vector<std::thread> running;
   for (std::size_t i = 0; i < threads; ++i)
     running.emplace_back([&, i] {
       auto work = turn();
-      const BootTime began = clock.boot();
+      const BootTime began = span.clock.boot();
       double sum = 0;
       do {
         sum += work();
-      } while (clock.boot() - began < part);
-      rates[i] = sum / seconds(clock.boot() - began);
+      } while (span.goes_on(began));
+      rates[i] = sum / seconds(span.clock.boot() - began);
     });
   for (std::thread& one : running) one.join();
   double total = 0;
@@ -90,25 +98,24 @@ AlignedBytes random_piece() {
   return piece;
 }
 
-Result<double> write_rate(int fd, std::byte* piece, std::uint64_t bytes_max, Duration part, std::uint64_t& written,
-                          os::Clock& clock) {
-  const BootTime began = clock.boot();
-  while (written < bytes_max && clock.boot() - began < part) {
+Result<double> write_rate(int fd, std::byte* piece, std::uint64_t bytes_max, const Span& span, std::uint64_t& written) {
+  const BootTime began = span.clock.boot();
+  while (written < bytes_max && span.goes_on(began)) {
     std::memcpy(piece, &written, sizeof written);  // no two pieces are equal
     TRY(os::write_all(fd, ByteView{piece, k_disk_piece}));
     written += k_disk_piece;
   }
   TRY(os::sync_fd(fd));
-  return static_cast<double>(written) / seconds(clock.boot() - began) * 1e-6;
+  return static_cast<double>(written) / seconds(span.clock.boot() - began) * 1e-6;
 }
 
-Result<double> read_rate(const os::Path& path, std::byte* piece, std::uint64_t bytes, Duration part, os::Clock& clock) {
+Result<double> read_rate(const os::Path& path, std::byte* piece, std::uint64_t bytes, const Span& span) {
   TRY_ASSIGN(const os::Fd file, os::open_file(path, O_RDONLY | O_DIRECT | O_CLOEXEC));
-  const BootTime began = clock.boot();
+  const BootTime began = span.clock.boot();
   std::uint64_t at = 0;
-  for (; at < bytes && clock.boot() - began < part; at += k_disk_piece)
+  for (; at < bytes && span.goes_on(began); at += k_disk_piece)
     TRY(os::read_exactly(file.get(), piece, k_disk_piece, at));
-  return static_cast<double>(at) / seconds(clock.boot() - began) * 1e-6;
+  return static_cast<double>(at) / seconds(span.clock.boot() - began) * 1e-6;
 }
 
 Result<double> sync_time(int fd, std::byte* piece, os::Clock& clock) {
@@ -123,33 +130,34 @@ Result<double> sync_time(int fd, std::byte* piece, os::Clock& clock) {
   return times[times.size() / 2];
 }
 
-void bench_disk(const os::Path& folder, Duration part, os::Clock& clock, std::map<std::string, double>& found) {
+void bench_disk(const os::Path& folder, std::uint64_t disk_bytes, const Span& span, std::map<std::string, double>& found) {
   const auto free = os::free_bytes(folder);
   const os::Path path = folder / ("bench-" + os::random_id(8));
   auto file = os::open_file(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
   if (!free || !file) return;
   const AlignedBytes piece = random_piece();
-  const std::uint64_t bytes_max = std::min<std::uint64_t>(k_disk_bytes_max, *free / k_free_share);
+  const std::uint64_t bytes_max = std::min<std::uint64_t>(k_disk_bytes_max, std::min(*free, disk_bytes) / k_free_share);
   std::uint64_t written = 0;
   const auto keep = [&](const char* name, const Result<double>& value) {
     if (value && *value > 0) found[name] = *value;
   };
-  keep("disk_write_mbs", write_rate(file->get(), piece.get(), bytes_max, part, written, clock));
-  keep("disk_read_mbs", read_rate(path, piece.get(), written, part, clock));
-  keep("disk_sync_ms", sync_time(file->get(), piece.get(), clock));
+  keep("disk_write_mbs", write_rate(file->get(), piece.get(), bytes_max, span, written));
+  keep("disk_read_mbs", read_rate(path, piece.get(), written, span));
+  keep("disk_sync_ms", sync_time(file->get(), piece.get(), span.clock));
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
 }
 
 }  // namespace
 
-std::map<std::string, double> bench_host(const os::Path& folder, Duration part, os::Clock& clock) {
+std::map<std::string, double> bench_host(const os::Path& folder, Duration part, const HostShare& share, const std::atomic<bool>& ended, os::Clock& clock) {
+  const Span span{part, ended, clock};
   std::map<std::string, double> found;
-  const std::size_t processors = usable_processors();
-  found["cpu_gflops"] = rate_of(1, part, clock, arithmetic) * 1e-9;
-  found["cpu_all_gflops"] = rate_of(processors, part, clock, arithmetic) * 1e-9;
-  found["memory_copy_gbs"] = rate_of(processors, part, clock, copying) * 1e-9;
-  bench_disk(folder, part, clock, found);
+  const std::size_t all = usable_processors(), processors = share.processors > 0 ? std::min(share.processors, all) : all;
+  found["cpu_gflops"] = rate_of(1, span, arithmetic) * 1e-9;
+  found["cpu_all_gflops"] = rate_of(processors, span, arithmetic) * 1e-9;
+  found["memory_copy_gbs"] = rate_of(processors, span, copying) * 1e-9;
+  bench_disk(folder, share.disk_bytes, span, found);
   return found;
 }
 

@@ -2,6 +2,8 @@
 // Measures how fast the host itself is: processors, memory, disk.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -15,6 +17,12 @@ namespace gridctl::agent {
 // that we may use), memory_copy_gbs (all of them, read and write counted), disk_write_mbs (until it is durable),
 // disk_read_mbs (past the page cache), disk_sync_ms (one small durable write). A value that cannot be measured is left
 // out. `folder` is on the disk of the jobs' data; a file of at most 256 MiB is written there and removed.
-[[nodiscard]] std::map<std::string, double> bench_host(const os::Path& folder, Duration part, os::Clock& clock);
+struct HostShare {
+  std::size_t processors = 0;          // at most; 0: all
+  std::uint64_t disk_bytes = UINT64_MAX;  // free for the test, at most
+};
+// `ended`: becomes true when somebody ends the test; what was measured until then is worth nothing.
+[[nodiscard]] std::map<std::string, double> bench_host(const os::Path& folder, Duration part, const HostShare& share, const std::atomic<bool>& ended,
+                                                       os::Clock& clock);
 
 }  // namespace gridctl::agent

@@ -251,7 +251,10 @@ class Connection {
     snapshots_.emplace(*requests_, *own_);
     health_.emplace(home_, clock_);
     use_.emplace(home_, hello.controller, clock_);
-    bench_.emplace(home_, hello.controller, clock_);
+    bench_.emplace(home_, hello.controller, clock_, [this, open = guest_ ? guest_->while_open() : nullptr]() -> Result<void> {
+      if (link_.is_closed()) return make_error(Code::cancelled, "the controller is gone");
+      return open ? open() : Result<void>{};
+    });
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
     KeptWork(home_).sweep(clock_.wall());
     events_ = std::ranges::find(hello.features, "events") != hello.features.end();

@@ -92,6 +92,14 @@ std::optional<Duration> Guest::ends_in() const {
   return std::chrono::minutes{*minutes} - std::chrono::seconds{local.second};
 }
 
+std::function<Result<void>()> Guest::while_open() const {
+  return [own = *this]() -> Result<void> {
+    const Result<void> open = own.check_open();
+    if (!open) tell_owner(own.file_.parent_path(), "a benchmark ends: " + sanitize(open.error().message, 300), own.clock_.wall());
+    return open;
+  };
+}
+
 Result<void> Guest::check_jobs(const os::Path& home, const ControllerId& controller) const {
   const Result<std::string> id = os::read_file(home / wire::k_guests_folder / controller.value, k_terms_max);
   if (id && trim(*id) == file_.parent_path().filename().native()) return {};
@@ -265,6 +273,15 @@ bool holds_gpus(HostFolders& host, const GuestAttempt& one) {
   return !has_ended(one) && spec && !spec->gpu_uuids.empty();
 }
 
+// Benchmarks hold GPUs without an attempt. Each ends by itself once nothing may begin here.
+std::size_t benchmarks_with_gpus(const ControllerId& controller, os::Clock& clock) {
+  const auto leases = Ledger(lease_directory(), agent::Machine::real(), clock).valid();
+  if (!leases) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(*leases, [&](const Lease& one) {
+    return one.controller == controller && one.job.value.starts_with(k_bench_lease) && !one.gpus.empty();
+  }));
+}
+
 int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why, bool fresh_at_once) {
   int running = 0;
   for (const GuestAttempt& one : attempts_of(host)) {
@@ -292,17 +309,17 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   return std::nullopt;
 }
 
-int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, os::Clock& clock) {
+int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, std::size_t benchmarks, os::Clock& clock) {
   std::vector<GuestAttempt> holding = attempts_of(host);
   std::erase_if(holding, [&](const GuestAttempt& one) { return !holds_gpus(host, one); });
-  if (holding.empty() && !always) return std::puts("idle") < 0 ? 1 : 0;
+  if (holding.empty() && benchmarks == 0 && !always) return std::puts("idle") < 0 ? 1 : 0;
   const std::optional<std::string> program = owners_program(clock);
   if (!program) return std::puts("free") < 0 ? 1 : 0;
   for (const GuestAttempt& one : holding) {
     give_notice(host, one.key, k_gpu_notice);
     (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace_for(one, grace)});  // asked again soon
   }
-  return std::printf("taken\t%zu\t%s\n", holding.size(), program->c_str()) < 0 ? 1 : 0;
+  return std::printf("taken\t%zu\t%s\n", holding.size() + benchmarks, program->c_str()) < 0 ? 1 : 0;
 }
 
 int remove_all(HostFolders& host, Requests& requests, const ControllerId& controller) {
@@ -330,7 +347,8 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   if (verb == GuestVerb::list) return list(host);
   if (verb == GuestVerb::gpus) {
     const std::vector<GuestAttempt> all = attempts_of(host);
-    return std::printf("%d\n", static_cast<int>(std::ranges::count_if(all, [&](const GuestAttempt& one) { return holds_gpus(host, one); }))) < 0 ? 1 : 0;
+    const auto holding = static_cast<std::size_t>(std::ranges::count_if(all, [&](const GuestAttempt& one) { return holds_gpus(host, one); }));
+    return std::printf("%zu\n", holding + benchmarks_with_gpus(controller, clock)) < 0 ? 1 : 0;
   }
   if (verb == GuestVerb::remove) return remove_all(host, requests, controller);
   const auto grace = arguments.size() >= 3 ? parse_number<std::int64_t>(arguments[2]) : std::nullopt;
@@ -338,7 +356,7 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   const std::string_view why = arguments.size() >= 4 ? arguments[3] : "";
   if (verb == GuestVerb::end && !why.empty() && !check_component("the reason", why)) return 2;
   if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why, arguments.size() == 5);
-  return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, clock);
+  return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, benchmarks_with_gpus(controller, clock), clock);
 }
 
 }  // namespace gridctl::agent

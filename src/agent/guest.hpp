@@ -3,6 +3,7 @@
 // gridctl asks for. gridctl-lend(7).
 #pragma once
 
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ class Guest {
   [[nodiscard]] Result<void> check_jobs(const os::Path& home, const ControllerId& controller) const;
   // An error while the owner has paused, and outside of his hours: no job begins.
   [[nodiscard]] Result<void> check_open() const;
+  // For a benchmark, on a thread of its own: check_open, whose error the owner's log tells.
+  [[nodiscard]] std::function<Result<void>()> while_open() const;
   // Until the owner's hours are over; nullopt: he has set none, or they are over.
   [[nodiscard]] std::optional<Duration> ends_in() const;
   // An error where the jobs of guests take, or would take with `more` bytes, more disk than the owner lends.
@@ -67,15 +70,15 @@ class Guest {
 // `gridctl-agent guest CONTROLLER ...`, for the owner of this machine; returns the exit status. The number of attempts
 // that have not ended is the first line that each prints, except reclaim.
 //   list             a line for each: job, epoch, phase, milliseconds it has run, image and name, divided by tabs
-//   gpus             the number of those that hold GPUs instead
+//   gpus             the number of those that hold GPUs instead, and of benchmarks that do
 //   end GRACE_MS [REASON [fresh]]
 //                    programs get TERM, and KILL after GRACE_MS; their directories stay until the controller has fetched
 //                    what they saved. With a reason they are warned before: gridctl-job(5). `fresh`: those that have just
 //                    saved a checkpoint are killed at once
 //   reclaim GRACE_MS [always]
 //                    ends the attempts that hold GPUs if a program of the owner's uses one, and prints "taken", their
-//                    number and its name, divided by tabs; "free" if none does; "idle" if no attempt holds a GPU, and
-//                    `always` does not ask to look nevertheless
+//                    number (with benchmarks, which end by themselves then) and its name, divided by tabs; "free" if none
+//                    does; "idle" if neither holds a GPU, and `always` does not ask to look nevertheless
 //   remove           removes what attempts that have ended have left
 [[nodiscard]] int guest_command(std::span<char* const> arguments, os::Clock& clock);
 

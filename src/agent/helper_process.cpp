@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "agent/self.hpp"
 #include "base/numbers.hpp"
@@ -88,12 +89,13 @@ Result<std::unique_ptr<HelperProcess>> HelperProcess::start(const std::vector<st
   return helper;
 }
 
-HelperProcess::~HelperProcess() {
-  if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
+void HelperProcess::end() {
+  const int pid = std::exchange(pid_, -1);
+  if (pid <= 0) return;
+  ::kill(-pid, SIGKILL);
   // A process stuck in a driver cannot be reaped now; init gets it when we end.
   for (int turn = 0; turn < 50; ++turn) {
-    const auto ended = os::try_wait(pid_);
+    const auto ended = os::try_wait(pid);
     if (!ended || *ended) return;
     os::pause_for(std::chrono::milliseconds{10});
   }

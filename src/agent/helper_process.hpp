@@ -31,10 +31,11 @@ void take_line(wire::BenchStage& stage, std::string_view line);
 class HelperProcess {
  public:
   [[nodiscard]] static Result<std::unique_ptr<HelperProcess>> start(const std::vector<std::string>& argv);
-  ~HelperProcess();  // kills it with all it started
+  ~HelperProcess() { end(); }
   HelperProcess(const HelperProcess&) = delete;
   HelperProcess& operator=(const HelperProcess&) = delete;
 
+  void end();  // kills it with all it started; another thread may wait in receive
   [[nodiscard]] Result<void> send(std::string_view line);
   // Returns the next line without its end. timed_out if none arrives before the deadline (the driver hangs);
   // host_unreachable at the end of its output.

@@ -464,10 +464,11 @@ Result<std::string> Registry::no_checkpoint(const JobId& id) {
   return has_none ? query.text(1) : std::string();
 }
 
+// A reason may contain what a host said, and its line ends must not begin lines of the explanation.
 Result<void> Registry::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
-  return impl_->db.prepare("UPDATE jobs SET explanation = ? WHERE id = ? AND explanation IS NOT ?")
-      .bind(join(lines, "\n"), id.value, join(lines, "\n"))
-      .run();
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : "\n") + join(split_lines(line), " | ");
+  return impl_->db.prepare("UPDATE jobs SET explanation = ? WHERE id = ? AND explanation IS NOT ?").bind(text, id.value, text).run();
 }
 
 Result<std::vector<std::string>> Registry::explanation(const JobId& id) {

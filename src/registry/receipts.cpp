@@ -8,7 +8,7 @@ namespace gridctl::registry {
 
 namespace {
 
-constexpr std::string_view k_chain_columns = "SELECT chain, provider, host_key, rates, trouble, head, host_head, agreed_micro, told_ms, pending FROM receipt_chains ";
+constexpr std::string_view k_chain_columns = "SELECT chain, provider, host_key, rates, trouble, head, host_head, agreed_micro, told_ms, pending, agreed_gigabyte_micro, agreed_minimum_micro FROM receipt_chains ";
 constexpr std::string_view k_receipt_columns =
     "SELECT chain, number, job, epoch, at_ms, asked_micro, counted_micro, agreed, line, answer FROM receipts ";
 
@@ -21,7 +21,7 @@ ReceiptChain read_chain(const db::Statement& row) {
   out.trouble = row.text(4);
   out.head = row.count(5);
   out.host_head = row.count(6);
-  out.agreed_micro = row.integer(7);
+  out.agreed = {row.integer(7), row.integer(10), row.integer(11)};
   out.told_at = {row.integer(8)};
   out.pending = split(std::string(trim(row.text(9))), ' ');
   return out;
@@ -51,18 +51,22 @@ Result<std::optional<ReceiptChain>> ReceiptStore::chain(const std::string& chain
 
 Result<void> ReceiptStore::save_chain(const ReceiptChain& c) {
   return db_
-      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending) VALUES(?,?,?,0,?,?,?,?,?,?) "
+      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending, agreed_gigabyte_micro, agreed_minimum_micro) VALUES(?,?,?,0,?,?,?,?,?,?,?,?) "
                "ON CONFLICT(chain) DO UPDATE SET provider = excluded.provider, host_key = excluded.host_key, host_head = excluded.host_head, "
                "rates = excluded.rates, trouble = excluded.trouble, told_ms = excluded.told_ms, pending = excluded.pending")
-      .bind(c.chain, c.provider.value, c.host_key, c.host_head, c.rates, c.agreed_micro, c.trouble, c.told_at.ms, " " + join(c.pending, " ") + " ")
+      .bind(c.chain, c.provider.value, c.host_key, c.host_head, c.rates, c.agreed.hour_micro, c.trouble, c.told_at.ms, " " + join(c.pending, " ") + " ",
+            c.agreed.gigabyte_micro, c.agreed.minimum_micro)
       .run();
 }
 
-Result<void> ReceiptStore::agree(const std::string& chain, const HostName& provider, std::int64_t micro) {
+Result<void> ReceiptStore::agree(const std::string& chain, const HostName& provider, std::int64_t hour_micro, std::optional<std::int64_t> gigabyte_micro,
+                                 std::optional<std::int64_t> minimum_micro) {
   return db_
-      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending) VALUES(?,?,'',0,0,'',?,'',0,'') "
-               "ON CONFLICT(chain) DO UPDATE SET agreed_micro = excluded.agreed_micro")
-      .bind(chain, provider.value, micro)
+      .prepare("INSERT INTO receipt_chains(chain, provider, host_key, head, host_head, rates, agreed_micro, trouble, told_ms, pending, agreed_gigabyte_micro, "
+               "agreed_minimum_micro) VALUES(?1,?2,'',0,0,'',?3,'',0,'',COALESCE(?4,0),COALESCE(?5,0)) "
+               "ON CONFLICT(chain) DO UPDATE SET agreed_micro = ?3, agreed_gigabyte_micro = COALESCE(?4, agreed_gigabyte_micro), "
+               "agreed_minimum_micro = COALESCE(?5, agreed_minimum_micro)")
+      .bind(chain, provider.value, hour_micro, gigabyte_micro, minimum_micro)
       .run();
 }
 

@@ -16,6 +16,13 @@
 
 namespace gridctl::registry {
 
+// Limits what is accepted of a host, in millionths of a dollar. Nothing is accepted that the user has not named.
+struct AgreedPrice {
+  std::int64_t hour_micro = 0;  // of the whole host
+  std::int64_t gigabyte_micro = 0;
+  std::int64_t minimum_micro = 0;  // for an attempt
+};
+
 struct ReceiptChain {
   std::string chain;  // the id of the invitation
   HostName provider;
@@ -23,7 +30,7 @@ struct ReceiptChain {
   std::uint64_t head = 0, host_head = 0;
   WallTime told_at;  // when the host was asked last
   std::vector<std::string> pending;  // attempts, as JOB.EPOCH, for which it told to have no receipt yet
-  std::int64_t agreed_micro = 0;  // an hour of the whole host may cost so much
+  AgreedPrice agreed;
 };
 
 struct ReceiptRecord {
@@ -58,7 +65,9 @@ class ReceiptStore {
   [[nodiscard]] Result<std::optional<ReceiptChain>> chain(const std::string& chain);
   // Writes a chain. If it is there already, its head and what was agreed stay: keep() and agree() write those.
   [[nodiscard]] Result<void> save_chain(const ReceiptChain& chain);
-  [[nodiscard]] Result<void> agree(const std::string& chain, const HostName& provider, std::int64_t micro);
+  // Writes what the user agreed to pay; the parts without a value stay as they were.
+  [[nodiscard]] Result<void> agree(const std::string& chain, const HostName& provider, std::int64_t hour_micro, std::optional<std::int64_t> gigabyte_micro,
+                                   std::optional<std::int64_t> minimum_micro);
   // All of one chain, or of all: oldest first.
   [[nodiscard]] Result<std::vector<ReceiptRecord>> receipts(const std::string& chain = {});
   // Returns the number of the first receipt for an attempt; nullopt: there is none.

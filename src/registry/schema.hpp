@@ -329,6 +329,11 @@ INSERT INTO ways(provider, n, kind, address, facts)
   FROM providers;
 UPDATE providers SET facts = json_remove(facts, '$.address', '$.user', '$.host', '$.port', '$.identities', '$.jump',
                                          '$.alias', '$.transport');
+)sql",
+    // 17 -> 18: what the user agreed to pay on a lent host besides the hours
+    R"sql(
+ALTER TABLE receipt_chains ADD COLUMN agreed_gigabyte_micro INTEGER NOT NULL DEFAULT 0;  -- of traffic
+ALTER TABLE receipt_chains ADD COLUMN agreed_minimum_micro INTEGER NOT NULL DEFAULT 0;   -- for an attempt
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

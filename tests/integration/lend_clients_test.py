@@ -11,8 +11,9 @@ import time
 import unittest
 
 import grid
+import lend_test
 import lender
-from grid import plain, wait_until
+from grid import bound, plain, wait_until
 from lender import IMAGE, LENT, RELAY
 
 PREAMBLE = b"\nGRIDCTL-AGENT/1\n"
@@ -30,10 +31,10 @@ def frame(kind, stream, payload):
 class Client:
     """Speaks for the researcher's controller with the agent of the lent machine, behind the sealed connection."""
 
-    def __init__(self, case):
+    def __init__(self, case, versions=(1, 1), controller=None):
         lend = case.invitation()
         with open(case.grid.disk(LENT, f"{lend}/terms.json".lstrip("/")), encoding="utf-8") as file:
-            controller = json.load(file)["controller"]
+            controller = json.load(file)["controller"] if controller is None else controller
         agent = case.grid.as_worker(LENT, f"cat {lend}/agent").strip()
         words = ["setpriv", f"--reuid={grid.WORKER}", f"--regid={grid.WORKER}", "--init-groups", "env", "HOME=/home/worker", "USER=worker",
                  f"XDG_RUNTIME_DIR=/run/user/{grid.WORKER}", agent, "connect", "--guest", f"{lend}/terms.json"]
@@ -45,7 +46,7 @@ class Client:
             self.more()
         self.buffer = self.buffer.partition(PREAMBLE)[2]
         self.controller = controller
-        self.hello = self.ask("hello", version_min=1, version_max=1, features=[], controller=controller)
+        self.hello = self.ask("hello", version_min=versions[0], version_max=versions[1], features=[], controller=controller)
 
     def close(self):
         self.process.stdin.close()
@@ -142,6 +143,106 @@ class Clients(lender.LenderCase):
                 "stop_grace_ms": 1000, "log_ring_bytes": 1 << 20, "disk_bytes_max": 0}
         told = client.ask("start", id=secrets.token_hex(8), echo_ns=ready["host_time_ns"], boot_id=ready["boot_id"], lease_ms=60000, spec=spec, secrets={})
         self.assertIn("bad number of CPUs", json.dumps(told))
+
+    def measures(self, client, op, **fields):
+        """Asks on a thread; what it was told, and after how many seconds."""
+        answer, began = {}, time.monotonic()
+
+        def ask():
+            try:
+                answer["told"] = json.dumps(client.ask(op, **fields))
+            except EOFError as error:
+                answer["told"] = str(error)
+            answer["took"] = time.monotonic() - began
+        answer["thread"] = threading.Thread(target=ask, daemon=True)
+        answer["thread"].start()
+        return answer
+
+    def other_hours(self):
+        hour = int(self.grid.as_worker(LENT, "date +%H"))
+        self.owners(f"lend limits --hours {(hour + 2) % 24}:00-{(hour + 3) % 24}:00")
+
+    def test_a_benchmark_that_is_under_way_ends_as_jobs_do(self):
+        """It takes all processors, or a GPU, for minutes; his gridctl takes a second."""
+        self.joined()
+        client = self.client()
+        measured = self.measures(client, "bench-host", part_ms=900_000)
+        time.sleep(1.5)
+        began = time.monotonic()
+        self.other_hours()
+        measured["thread"].join(timeout=60)
+        grid.figure("from the end of the hours to the end of a benchmark", f"{time.monotonic() - began:.1f} s")
+        self.assertLess(time.monotonic() - began, bound(8))
+        self.assertIn("lends it at other hours", measured.get("told", "nothing"))
+        self.assertIn("a benchmark ends: the owner of this machine lends it at other hours", self.owners("lend log"))
+        for op, fields in (("bench-list", {}), ("bench-host", {"part_ms": 1}), ("bench-seed", {"seed": 1}),
+                           ("bench-begin", {"test": "x", "backend": "opencl", "index": 0, "gpu": "", "peer": "", "parameters": [], "deadline_ms": 1})):
+            self.assertIn("lends it at other hours", json.dumps(client.ask(op, **fields)), op)
+        self.owners("lend limits --hours always")
+
+        # Its researcher is gone: nobody waits for the figures.
+        client = self.client()
+        agents = set(self.grid.pids(LENT, "gridctl-agent connect"))
+        self.measures(client, "bench-host", part_ms=900_000)
+        time.sleep(1.5)
+        client.process.stdin.close()
+        wait_until("its agent to be gone", bound(8) / grid.PATIENCE, lambda: agents - set(self.grid.pids(LENT, "gridctl-agent connect")))
+
+        # Longer than a researcher's own would take is no longer than that.
+        client = self.client()
+        measured = self.measures(client, "bench-host", part_ms=900_000)
+        measured["thread"].join(timeout=120)
+        self.assertFalse(measured["thread"].is_alive(), "ten seconds for each part at most")
+        self.assertIn("cpu_all_gflops", measured["told"])
+
+    def test_a_benchmark_gives_the_owner_his_gpu(self):
+        """It waits for a seed that never comes, and holds the GPU meanwhile."""
+        lend_test.Lend.stub_gpu(self)
+        self.joined("bob", "--when idle:10s")
+        self.grid.enter(LENT, ": > /dev/tty7; chmod 666 /dev/tty7; touch -a -d '1 hour ago' /dev/tty7")
+        self.addCleanup(self.grid.enter, LENT, "rm -f /dev/tty7")
+        uuid = "GPU-11111111-2222-3333-4444-555555555555"
+        helpers = lambda: self.grid.pids(LENT, "gridctl-gpubench")
+
+        def begin():
+            client = self.client()
+            begun = {"op": "none"}
+
+            def asked():
+                begun.update(client.ask("bench-begin", test="fill", backend="opencl", index=0, gpu=uuid, peer="",
+                                        parameters=[{"name": "bytes_max", "value": 1 << 26}], deadline_ms=900_000))
+                return "error" not in begun
+            wait_until("the machine to be free", 40, asked, lambda: json.dumps(begun) + self.owners("lend status"))
+            self.assertFalse(begun["done"], begun)
+            self.assertTrue(helpers())
+            return client
+        client = begin()
+        self.grid.as_worker(LENT, "sleep 300 < /dev/nvidia-uvm > /dev/null 2>&1 & echo $! blender 900 > /etc/stub-gpu/processes")
+        wait_until("the GPU to be free", bound(10) / grid.PATIENCE, lambda: not helpers(), lambda: self.owners("lend log"))
+        self.assertIn("a program of this machine's owner uses its GPU", json.dumps(client.ask("bench-seed", seed=1)))
+        self.grid.enter(LENT, ": > /etc/stub-gpu/processes; pkill -x sleep", check=False)
+        wait_until("it to be forgotten", 40, lambda: "free again" in self.owners("lend log"))
+        client = begin()
+        self.grid.enter(LENT, "touch -a /dev/tty7")
+        wait_until("the GPU to be free", bound(10) / grid.PATIENCE, lambda: not helpers(), lambda: self.owners("lend log"))
+        self.assertIn("the owner of this machine uses it", json.dumps(client.ask("bench-seed", seed=1)))
+
+    def test_an_invited_machine_is_a_strangers_until_the_user_says_his_own(self):
+        self.joined()
+        shown = lambda: self.laptop.run("provider", "show", "bob", "--json").json
+        told = self.laptop.run("provider", "set", "bob", "--class", "datacenter")
+        self.assertNotIn("warning", told.err)
+        self.assertEqual(shown()["labels"].get("lent"), "true", "a class tells only how reliable it is")
+        private = {"name": "private", "image": IMAGE, "run": "true", "sensitivity": "private", "resources": {"cpus": 0.5}}
+        path = self.laptop.write_job(private)
+        self.assertIn("it is owned by others", "".join(str(self.laptop.run("job", "submit", path, check=False))))
+        told = self.laptop.run("provider", "set", "bob", "--class", "home")
+        self.assertIn("warning: bob counts as a machine of your own from now on", told.err)
+        self.assertNotIn("lent", shown()["labels"])
+        self.assertNotIn("warning", self.laptop.run("provider", "set", "bob", "--class", "home", "--site", "attic").err, "once")
+        self.laptop.submit(private).wait_success()
+        self.assertIn("warning", self.laptop.run("provider", "set", "bob", "--class", "market", "--label", "lent=true").err
+                      + self.laptop.run("provider", "set", "bob", "--class", "datacenter", "--label", "lent=false").err)
 
     def test_a_thousand_callers_leave_the_machine_to_its_owner(self):
         """They have the relay, and no key. A job runs on untouched, and the machine's memory is not theirs."""

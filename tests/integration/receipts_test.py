@@ -20,7 +20,7 @@ def setUpModule():
 
 class Receipts(lend_test.Lend):
     def lent_to(self, laptop, name, price=PRICE, agreed="1000"):
-        token = self.token(name, "--price", agreed, laptop=laptop)
+        token = self.token(name, "--price", agreed, "--traffic", "0.05", "--minimum", "0.0005", laptop=laptop)
         self.owners(f"provider join {token} --yes {IMAGES} --price {price}")
         self.addCleanup(self.owners, "lend leave --grace 1s || true; rm -f gridctl-receipts-*")
         self.wait_provider(name, laptop=laptop)
@@ -205,6 +205,57 @@ class Receipts(lend_test.Lend):
         job.wait_success(deadline=180)
         self.wait_settled([self.laptop], 1)
         self.assert_same([self.laptop])
+
+
+    def test_an_agreed_hour_pays_for_no_traffic_and_no_minimum(self):
+        """A host that was invited for nothing asked 500 USD for an attempt of two seconds, and got them."""
+        token = self.token("bob")
+        self.owners(f"provider join {token} --yes {IMAGES} --price traffic=1000,minimum=500")
+        self.addCleanup(self.owners, "lend leave --grace 1s || true; rm -f gridctl-receipts-*")
+        self.wait_provider("bob")
+        job = self.submit(self.laptop, 1)
+        wait_until("the host to refuse", 60, lambda: "has not been accepted" in self.laptop.run("job", "events", job.id).out, job.evidence)
+        wait_until("the price to be told with its command", 60, lambda: "accept it with: gridctl provider price bob 0.00 --traffic 1000.00 --minimum 500.00" in
+                   self.laptop.run("provider", "show", "bob").out, lambda: self.laptop.run("provider", "show", "bob").out)
+        self.assertEqual(self.receipts(self.laptop), [])
+        self.laptop.run("provider", "price", "bob", "0", "--minimum", "500")
+        time.sleep(3)
+        self.assertFalse(self.accepted(self.laptop, "bob"), "traffic is not agreed")
+        self.owners("lend limits --price minimum=0.25")
+        job.wait_success(deadline=240)
+        self.wait_settled([self.laptop], 1)
+        [receipt] = self.assert_same([self.laptop]).values()
+        self.assertEqual(receipt["amount_micro"], 250_000)
+
+    def test_use_that_the_machine_makes_up_is_not_counted(self):
+        """Its owner writes what he likes into his marks, and his machine signs it."""
+        self.lent_to(self.laptop, "bob")
+        job = self.submit(self.laptop, 2, "forged")
+        job.wait_state("RUNNING")
+        serving = self.grid.pids(LENT, "gridctl lend serve")
+        self.grid.signal(LENT, serving, 19)
+        job.wait_success()
+        [mark] = self.grid.as_worker(LENT, "ls .gridctl/lend/*/receipts/uses/*").split()
+        path = self.grid.disk(LENT, f"home/worker/{mark}")
+        with open(path, encoding="utf-8") as file:
+            forged = json.load(file)
+        self.assertTrue(forged["done"])
+        forged["use"] = {"gpu_ms": 9 * 10**9, "cpu_ms": 24 * 3600 * 1000, "bytes_up": 10**15, "bytes_down": 10**15}
+        forged["began_ms"] = 1
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(forged, file, sort_keys=True, separators=(",", ":"))
+        self.grid.signal(LENT, serving, 18)
+        self.wait_settled([self.laptop], 1)
+        [receipt] = self.receipts(self.laptop)
+        ran = job.attempts()[-1]
+        self.assertEqual(receipt["verdict"], "disputed", receipt)
+        self.assertGreater(receipt["amount_micro"], 10**8)
+        for word in ("more GPU time", "more processor time", "more traffic than 10 Gbit/s"):
+            self.assertIn(word, receipt["why"], ran)
+        # At most: no GPU, half a processor and 10 Gbit/s each way for the seconds that were seen here, and five.
+        self.assertLess(receipt["counted_micro"], 15 * (0.5 * 1000 + 2 * 1.25 * 50_000))
+        self.assertEqual(self.laptop.run("receipts", "verify").code, 0)
+        self.assertIn("disputed", self.laptop.run("job", "show", job.id).out + self.owners("lend receipts"))
 
 
 for inherited in [name for name in dir(lend_test.Lend) if name.startswith("test_")]:

@@ -124,7 +124,7 @@ Result<registry::ReceiptChain> chain_of(const ReceiptTalk& talk) {
   registry::ReceiptChain fresh;
   fresh.chain = talk.chain;
   fresh.provider = talk.provider;
-  fresh.agreed_micro = talk.agreed_micro;
+  fresh.agreed.hour_micro = talk.agreed_micro;
   return fresh;
 }
 
@@ -161,6 +161,10 @@ Result<wire::ReceiptsReply> take_all(const ReceiptTalk& talk, wire::ReceiptsRequ
 }
 
 }  // namespace
+
+bool is_agreed(const registry::AgreedPrice& most, const Rates& rates, std::int64_t hour) {
+  return hour <= most.hour_micro && rates.gigabyte <= most.gigabyte_micro && rates.minimum <= most.minimum_micro;
+}
 
 Result<Digest> receipt_seed(const os::Path& state_directory) {
   const os::Path file = state_directory / "receipt.key";

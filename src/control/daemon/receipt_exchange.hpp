@@ -26,6 +26,9 @@ struct ReceiptTalk {
   std::int64_t agreed_micro = 0;  // for a chain that is not known yet
   std::function<Result<wire::ReceiptsReply>(const wire::ReceiptsRequest&)> ask;
 };
+// Returns whether the user agreed to pay these rates; `hour`: what they come to for the whole host.
+[[nodiscard]] bool is_agreed(const registry::AgreedPrice& most, const Rates& rates, std::int64_t hour);
+
 struct ReceiptNews {
   registry::ReceiptChain chain;
   Rates rates;           // what the host asks

@@ -27,18 +27,30 @@ std::int64_t micro_of(double usd) { return std::llround(usd * static_cast<double
 
 std::string chain_of_provider(const registry::Provider& provider) { return provider.address.substr(lend::k_scheme.size()); }
 
+// Returns the command by which the user accepts what the owner asks.
+std::string acceptance(const HostName& name, const Rates& rates, std::int64_t hour) {
+  return "gridctl provider price " + name.value + " " + usd_text(hour) + (rates.gigabyte > 0 ? " --traffic " + usd_text(rates.gigabyte) : "") +
+         (rates.minimum > 0 ? " --minimum " + usd_text(rates.minimum) : "");
+}
+
+std::string agreed_text(const registry::AgreedPrice& agreed) {
+  return usd_text(agreed.hour_micro) + " an hour, " + usd_text(agreed.gigabyte_micro) + " for a gigabyte and " + usd_text(agreed.minimum_micro) +
+         " at least for an attempt";
+}
+
 // Writes the price of the complete host into its row, where placement finds it. Returns false if its owner asks more
 // than was agreed.
 Result<bool> follow_price(const Paths& paths, const HostName& name, const ReceiptNews& news, const Rates& before, WallTime now) {
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
   TRY_ASSIGN(const registry::Provider provider, registry.provider(name));
   const std::int64_t hour = hourly(news.rates, provider.inventory->gpus.size(), static_cast<std::uint64_t>(std::max(provider.inventory->cpus, 0.0)));
-  const bool agreed = hour <= news.chain.agreed_micro;
+  const registry::AgreedPrice& most = news.chain.agreed;
+  const bool agreed = is_agreed(most, news.rates, hour);
   const double usd = static_cast<double>(hour) / static_cast<double>(k_micro);
   if (news.rates != before) {
     const std::string text = "its owner asks " + rates_text(news.rates) + " (USD): " + usd_text(hour) + " an hour for the whole host";
-    TRY(registry.add_host_event({0, name, now, "price", agreed ? text : text + ", and " + usd_text(news.chain.agreed_micro) +
-                                                                       " was agreed; accept it with: gridctl provider price " + name.value + " " + usd_text(hour)}));
+    TRY(registry.add_host_event({0, name, now, "price", agreed ? text : text + ", and " + agreed_text(most) +
+                                                                       " was agreed; accept it with: " + acceptance(name, news.rates, hour)}));
   }
   if (agreed && micro_of(provider.price_per_hour) != hour) {
     TRY(registry::change_provider(registry, name, [&](registry::Provider& row) -> Result<void> {

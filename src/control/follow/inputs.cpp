@@ -32,10 +32,17 @@ store::ScanOptions without_state() {
   return options;
 }
 
-// The directory itself may be one, too.
-Result<void> refuse_state(const os::Path& directory) {
-  if (!os::exists(directory / "state.db") || !os::exists(directory / "store.key")) return {};
-  return make_error(Code::bad_job_file, directory.string() + " is a state directory of gridctl, whose key is never sent to a host");
+// A job file may name such a directory, something in it, or a link that leads there.
+Result<void> refuse_state(const os::Path& source) {
+  std::error_code failed;
+  os::Path real = std::filesystem::canonical(source, failed);
+  if (failed) return {};  // reading it says why
+  for (os::Path at = real;; at = at.parent_path()) {
+    if (os::exists(at / "state.db") && os::exists(at / "store.key"))
+      return make_error(Code::bad_job_file, source.string() + (at == real ? " is" : " lies in") + " a state directory of gridctl, " +
+                                                "whose keys are never sent to a host");
+    if (at == at.parent_path()) return {};
+  }
 }
 
 store::ScanOptions into(store::ChunkStore& store) {
@@ -47,6 +54,7 @@ store::ScanOptions into(store::ChunkStore& store) {
 
 // Makes a tree with one file under a given name.
 Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, const std::string& name) {
+  TRY(refuse_state(path));
   TRY_ASSIGN(store::Entry entry, store::scan_file(path, name, into(store)));
   return store::make_tree({std::move(entry)});
 }
@@ -138,10 +146,10 @@ Result<InputListing> list_one(const os::Path& path, bool ignore_files) {
     out.largest.push_back({name, bytes});
     if (is_like_a_key(name)) out.keys.push_back(name);
   };
+  TRY(refuse_state(path));
   TRY_ASSIGN(const os::Fd opened, os::open_file(path, O_RDONLY | O_NONBLOCK));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(opened.get()));
   if (status.kind == os::FileKind::directory) {
-    TRY(refuse_state(path));
     store::ScanOptions options = without_state();
     options.ignore_files = ignore_files;
     TRY_ASSIGN(const std::vector<store::Seen> seen,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+
 #include "agent/attempt_dir.hpp"
 #include "agent/bench.hpp"
 #include "agent/ledger.hpp"
@@ -55,6 +58,25 @@ TEST(Benches, AnswerTheirFourOperations) {
     ASSERT_THAT(ledger.take(held, machine_capacity()), IsOk());
     EXPECT_THAT(bench.handle("bench-begin", wire::encode(begin)), FailsWith(Code::busy));
     EXPECT_FALSE(bench.handle("bench-begin", "{}"));
+  }
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+TEST(Benches, EndWhenTheOwnerWantsHisMachineAndSayWhy) {
+  const TempDir dir;
+  ::setenv("GRIDCTL_LEASE_DIR", (dir / "leases").c_str(), 1);
+  {
+    std::atomic<int> asked = 0;
+    Bench bench(dir / "home", {"controller"}, os::system_clock(), [&]() -> Result<void> {
+      if (++asked < 2) return {};
+      return make_error(Code::refused, "the owner of this machine uses it");
+    });
+    ASSERT_THAT(os::make_directories(dir / "home"), IsOk());
+    const auto began = std::chrono::steady_clock::now();
+    const auto told = bench.handle("bench-host", wire::encode(wire::BenchHost{10s}));
+    EXPECT_THAT(told, FailsWith(Code::refused));
+    EXPECT_EQ(told.error().message, "the owner of this machine uses it");
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 8s) << "it would have taken half a minute";
   }
   ::unsetenv("GRIDCTL_LEASE_DIR");
 }

@@ -130,6 +130,27 @@ TEST_F(Inputs, NeverHoldAStateDirectoryAndItsKey) {
   EXPECT_THAT(list_inputs(spec), FailsWith(Code::bad_job_file));
 }
 
+TEST_F(Inputs, NeverComeFromInsideAStateDirectory) {
+  paths = Paths{dir / "work/sub/state"};
+  ASSERT_THAT(registry::Registry::open(paths.root), IsOk());
+  fs::create_directory(paths.root / "lent");
+  ASSERT_THAT(os::write_file_durably(paths.root / "lent/x.json", "a key"), IsOk());
+  fs::create_directory_symlink(paths.root, dir / "away");
+  fs::create_symlink(paths.root / "store.key", dir / "work/harmless");
+  for (const fs::path& source : {paths.root / "lent", dir / "away/lent", dir / "away"}) {
+    spec.file_mounts.clear();
+    spec.workdir = source;
+    EXPECT_THAT(import(), FailsWith(Code::bad_job_file)) << source;
+    EXPECT_THAT(list_inputs(spec), FailsWith(Code::bad_job_file)) << source;
+  }
+  spec.workdir.clear();
+  for (const fs::path& source : {paths.root / "store.key", paths.root / "lent/x.json", dir / "away/store.key", dir / "work/harmless", dir / "away/lent"}) {
+    spec.file_mounts = {{"/data/x", source}};
+    EXPECT_THAT(import(), FailsWith(Code::bad_job_file)) << source;
+    EXPECT_THAT(list_inputs(spec), FailsWith(Code::bad_job_file)) << source;
+  }
+}
+
 TEST_F(Inputs, DoNotHoldWhatWasPulledUnlessItIsMounted) {
   fs::create_directory(dir / "work/train-outputs");
   ASSERT_THAT(os::write_file_durably(dir / "work/train-outputs/model", "weights"), IsOk());

@@ -118,6 +118,27 @@ TEST_F(ReceiptExchange, RatesAreAcceptedWhenAskedToAndKeptFirst) {
   EXPECT_FALSE(news->accepted) << "another price needs another word";
 }
 
+TEST_F(ReceiptExchange, NothingIsAgreedThatTheUserDidNotName) {
+  const Rates hours{.gpu_hour = 100}, traffic{.gigabyte = 1}, minimum{.minimum = 1};
+  EXPECT_TRUE(is_agreed({100, 0, 0}, hours, 100));
+  EXPECT_FALSE(is_agreed({100, 0, 0}, hours, 101));
+  EXPECT_FALSE(is_agreed({100, 0, 0}, traffic, 0)) << "an agreed hour says nothing of traffic";
+  EXPECT_FALSE(is_agreed({100, 0, 0}, minimum, 0)) << "nor of what the shortest attempt costs";
+  EXPECT_TRUE(is_agreed({0, 1, 0}, traffic, 0));
+  EXPECT_TRUE(is_agreed({0, 0, 1}, minimum, 0));
+  ASSERT_THAT(exchange(), IsOk());
+  const auto agreed = [&] { return store_->chain(std::string(k_chain)).value()->agreed; };
+  EXPECT_EQ(agreed().hour_micro, 10'000'000);
+  EXPECT_EQ(agreed().gigabyte_micro + agreed().minimum_micro, 0);
+  ASSERT_THAT(store_->agree(std::string(k_chain), {"bob"}, 7, 8, {}), IsOk());
+  ASSERT_THAT(store_->agree(std::string(k_chain), {"bob"}, 9, {}, 10), IsOk());
+  EXPECT_EQ(agreed().hour_micro, 9);
+  EXPECT_EQ(agreed().gigabyte_micro, 8) << "what is not named stays";
+  EXPECT_EQ(agreed().minimum_micro, 10);
+  ASSERT_THAT(store_->agree("new", {"carl"}, 7, {}, 8), IsOk());
+  EXPECT_EQ(store_->chain("new").value()->agreed.minimum_micro, 8);
+}
+
 TEST_F(ReceiptExchange, CostsAndBudgetsAreWhatTheReceiptsSay) {
   ASSERT_THAT(exchange(k_rates), IsOk());
   used(3);

@@ -362,6 +362,12 @@ TEST_F(RegistryTest, TellsWhichJobsHaveChangedSinceOneLooked) {
   EXPECT_EQ(registry->changes(head->revision)->jobs, std::vector{first});
 }
 
+TEST_F(RegistryTest, ALineOfAnExplanationStaysOneLine) {
+  const JobId id = submit("told");
+  ASSERT_TRUE(registry->save_explanation(id, {"first: it said\nhint: gridctl evil\r\nmore", "second"}));
+  EXPECT_EQ(registry->explanation(id).value(), (std::vector<std::string>{"first: it said | hint: gridctl evil | more", "second"}));
+}
+
 TEST_F(RegistryTest, RefusesANewerSchemaAndADamagedFile) {
   registry.reset();
   {
