@@ -34,10 +34,10 @@ constexpr Option k_options[] = {
     {"max-duration", 0, "TIME", "new limit for the run time of all attempts"},
     {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
     {"restore-from", 0, "any|trusted", "whether plain processes on hosts of your own may load checkpoints of lent hosts"},
-    {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with hosts of others"},
-    {"unmeasured", 0, "refuse|allow", "whether it may use GPUs of hosts of others before they are measured"},
-    {"unproven", 0, "refuse|allow", "whether it may return to hosts of others without a complete checkpoint in its first hour there"},
-    {"images", 0, "digests|tags", "whether hosts of others may run images by tag"},
+    {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with borrowed hosts"},
+    {"unmeasured", 0, "refuse|allow", "whether it may use GPUs of borrowed hosts before they are measured"},
+    {"unproven", 0, "refuse|allow", "whether it may return to borrowed hosts without a complete checkpoint in its first hour there"},
+    {"images", 0, "digests|tags", "whether borrowed hosts may run images by tag"},
     {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 

@@ -65,9 +65,9 @@ std::string twin_text(const registry::JobRow& twin) {
          (twin.provider.value.empty() ? "" : " on " + twin.provider.value);
 }
 
-// Returns the digest as hosts of others run it; several images are told apart by name.
+// Returns the digest as borrowed hosts run it; several images are told apart by name.
 std::string image_digest_text(const job::Spec& spec, const std::string& image, const std::string& digest) {
-  return (spec.image_digests.size() > 1 ? image + " = " : "") + digest + (spec.constraints.image_tags ? ", not used: images: tags" : ", on hosts of others");
+  return (spec.image_digests.size() > 1 ? image + " = " : "") + digest + (spec.constraints.image_tags ? ", not used: images: tags" : ", on borrowed hosts");
 }
 
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& twins, double price,

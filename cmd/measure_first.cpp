@@ -52,7 +52,7 @@ std::string compulsory_checkpoints_warning(const job::Spec& spec, const sched::D
   for (const sched::HostFacts& host : hosts)
     if (suitable.contains(host.name.value) && sched::is_lent(host.host_class, host.labels)) lent.push_back(host.name.value);
   if (lent.empty()) return "";
-  return "checkpoint.interval: off does not hold on hosts of others: if the job runs on " + join(lent, " or ") +
+  return "checkpoint.interval: off does not hold on borrowed hosts: if the job runs on " + join(lent, " or ") +
          ", checkpoints are taken there as with interval: auto";
 }
 

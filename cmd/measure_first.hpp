@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures links for `job submit` before a job on several hosts is placed, and warns about what hosts of others see or
+// Measures links for `job submit` before a job on several hosts is placed, and warns about what borrowed hosts see or
 // make different.
 #pragma once
 
@@ -22,10 +22,10 @@ namespace gridctl::cmd {
 // before. A failed measurement leaves the rate unknown, and forbids nothing.
 void measure_between(Context& context, registry::HostRecords& registry, std::set<std::string> hosts, bool again);
 
-// Returns a warning about members on hosts of others, which exchange everything unencrypted; empty: there are none.
+// Returns a warning about members on borrowed hosts, which exchange everything unencrypted; empty: there are none.
 [[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,
                                              const std::vector<sched::HostFacts>& hosts);
-// Returns a warning that `interval: off` does not hold on hosts of others that would suit the job; empty: it holds.
+// Returns a warning that `interval: off` does not hold on borrowed hosts that would suit the job; empty: it holds.
 [[nodiscard]] std::string compulsory_checkpoints_warning(const job::Spec& spec, const sched::Decision& decision,
                                                          const std::vector<sched::HostFacts>& hosts);
 

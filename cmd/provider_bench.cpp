@@ -124,7 +124,7 @@ const Command k_provider_bench{
         "the cause, if the host's tools reveal it; two runs must agree), suspect, or mismatch. A name that the GPU's own "
         "architecture, memory, multiprocessors or PCI device contradict is a mismatch. A host with a mismatch gets no jobs "
         "until it passes. A GPU of no known model is unverified: a job that names a model does not run on it, a job that "
-        "asks for memory does. The daemon measures a host of others (class market or label lent) before the first job that wants its GPUs, unless the job "
+        "asks for memory does. The daemon measures a borrowed host (class market or label lent) before the first job that wants its GPUs, unless the job "
         "file says 'constraints: {unmeasured: allow}'. It repeats the challenges at random times while a GPU is idle. The setting "
         "gpu.recheck is the average interval (default 12h; off disables it): gridctl config.",
     .positionals = provider_bench::k_positionals,

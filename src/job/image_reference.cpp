@@ -101,7 +101,7 @@ Result<ImageReference> parse_image_reference(std::string_view text) {
 
 namespace {
 
-// Returns the digest by which the image runs on hosts of others; empty: none is known.
+// Returns the digest by which the image runs on borrowed hosts; empty: none is known.
 std::string digest_of(const Spec& spec, const ImageReference& image, const std::string& written) {
   if (!image.digest.empty()) return image.digest;
   const auto known = spec.image_digests.find(written);
@@ -127,7 +127,7 @@ std::optional<TagRefusal> tag_refusal(const Spec& spec, const std::string& image
   if (image.empty() || is_archive || spec.constraints.image_tags || spec.image_digests.contains(image)) return std::nullopt;
   const auto read = parse_image_reference(image);
   if (read && !read->digest.empty()) return std::nullopt;
-  const std::string rule = "hosts of others run images by digest only";
+  const std::string rule = "borrowed hosts run images by digest only";
   if (!read || !read->has_registry())
     return TagRefusal{rule + ", and image " + image + " is of no registry", "send it as an archive (image: ./image.tar)", false};
   return TagRefusal{rule + ", and image " + image + " is a tag: " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the names of container images as engines do, and decides by which name a host is given an image: hosts of others
+// Reads the names of container images as engines do, and decides by which name a host is given an image: borrowed hosts
 // get "NAME@sha256:…", so that a tag that is moved changes nothing. Pure.
 #pragma once
 
@@ -31,11 +31,11 @@ struct ImageReference {
 // Accepts "sha256:" and 64 hexadecimal digits in lower case.
 [[nodiscard]] bool is_image_digest(std::string_view text);
 
-// Lists the images of the job and of its variants, as written, that hosts of others cannot get before a registry has said
+// Lists the images of the job and of its variants, as written, that borrowed hosts cannot get before a registry has said
 // which digest their tags have. None with `images: tags`, or for a private job, which such hosts never run.
 [[nodiscard]] std::vector<std::string> images_without_digest(const Spec& spec);
 
-// States why a host of others must not run an image of the job.
+// States why a borrowed host must not run an image of the job.
 struct TagRefusal {
   std::string text;      // for people, without the ways out
   std::string way_out;   // for people

@@ -270,7 +270,7 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
   return c.reject(memory_short ? std::string(k_gpu_memory) : "gpu", text);
 }
 
-// A host of others is given images by digest.
+// A borrowed host is given images by digest.
 std::optional<Rejection> image_rejection(const HostFacts& host, const job::Spec& spec, const std::string& image, bool is_archive) {
   if (!is_lent(host.host_class, host.labels)) return std::nullopt;
   const auto problem = host.image_problems.find(image);

@@ -42,7 +42,7 @@ constexpr double k_slowest_rate = 10e6;  // bits a second: nobody means slower l
 constexpr std::string_view k_on_trust =
     "the links of these hosts were not measured; `gridctl provider links --measure` measures them";
 
-// Members send each other data unencrypted. With one of them on a host of others, these can read and change the data.
+// Members send each other data unencrypted. The owner of a borrowed host can read and change what a member there exchanges.
 bool exposes_traffic(const job::Spec& spec, const HostFacts& host) {
   return !spec.constraints.clear_traffic && is_lent(host.host_class, host.labels);
 }

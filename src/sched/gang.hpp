@@ -4,7 +4,7 @@
 //
 // A tightly coupled gang stays inside one island (every pair of hosts known to be fast) or, if links were not measured,
 // one declared site, and has identical GPUs. `links` are those that `topology` was derived from. Others may be spread.
-// A gang of several members uses no host of others, unless the job's traffic may go in the clear. In each such pool,
+// A gang of several members uses no borrowed host, unless the job's traffic may go in the clear. In each such pool,
 // branch and bound finds the best set, which is exact: a host is left out only if enough others are at least as good in
 // every respect, and a branch only if no completion of it can be better.
 #pragma once

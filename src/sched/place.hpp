@@ -39,7 +39,7 @@ struct Placement {
 // waiting: unreachable, resting, twin, quarantined, unhealthy, unproven, unmeasured, busy, ends, avoided, query (about what
 // changes on its own).
 inline constexpr std::string_view k_busy = "busy";              // a code: another job holds what is wanted
-inline constexpr std::string_view k_image_tag = "image_tag";    // a code: hosts of others get images by digest
+inline constexpr std::string_view k_image_tag = "image_tag";    // a code: borrowed hosts get images by digest
 inline constexpr std::string_view k_gpu_memory = "gpu_memory";  // a code: GPUs are too small, here or anywhere
 struct Rejection {
   HostName host;

@@ -383,7 +383,7 @@ class Tiers(grid.Case):
         owner.register(2, "home", "auto", "--price", "5")
         spec = plain("careful", envs={"STEPS": 120}, checkpoint={"interval": "off"})
         told = owner.run("job", "submit", "-d", "-y", owner.write_job(spec)).err
-        self.assertIn("checkpoint.interval: off does not hold on hosts of others: if the job runs on lent,", told)
+        self.assertIn("checkpoint.interval: off does not hold on borrowed hosts: if the job runs on lent,", told)
         job = grid.Job(owner, owner.run("job", "show", "careful", "--json").json["job_id"])
         job.wait_checkpoint(2)
         self.assertEqual([event["provider"] for event in job.events("checkpoints_compulsory")], ["lent"])

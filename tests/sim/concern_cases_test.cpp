@@ -25,7 +25,7 @@ std::vector<std::string> explanation(Grid& grid, const std::string& job) {
   return lines;
 }
 
-// --- Hosts of others -------------------------------------------------------------------------------------------------
+// --- Borrowed hosts -------------------------------------------------------------------------------------------------
 
 // The hosts of this world know no benchmark: the rule ends at once, and the host is used all the same.
 TEST(Measuring, EndsWhereAHostCannotBeMeasured) {

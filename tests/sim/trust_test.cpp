@@ -113,7 +113,7 @@ TEST(RestoreFrom, AnyHostGoesOnWhereTheFileDoesNotForbidIt) {
   EXPECT_TRUE(grid.until([&] { return grid.runs_on("host1"); }, 10 * k_min));
 }
 
-// `interval: off` does not hold on hosts of others: the work is kept all the same, and the history says so once.
+// `interval: off` does not hold on borrowed hosts: the work is kept all the same, and the history says so once.
 TEST(HostsOfOthers, TakeCheckpointsThoughTheFileSaysOff) {
   Grid grid(job::RestoreFrom::any, "home", [](job::Spec& spec) { spec.checkpoint.interval = job::CheckpointPolicy::Interval::off; });
   ASSERT_TRUE(grid.is_saved_and_lost());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the digests of images that jobs name by tag, because hosts of others run images by digest only. The digest is
+// Finds the digests of images that jobs name by tag, because borrowed hosts run images by digest only. The digest is
 // kept with the job: all its attempts, twins and members on such hosts run the same image. A registry that does not
 // answer is asked again, each time after a longer pause; until then those hosts are not used for the job.
 #include <algorithm>
@@ -141,7 +141,7 @@ class ImagesConcern : public Concern {
       TrackedJob* job = controls_.book.find(id);
       if (job == nullptr) continue;
       job->row.spec = std::move(spec);
-      controls_.book.note(id, {"image_digest", "hosts of others run image " + image + " as " + digest, {}, {}});
+      controls_.book.note(id, {"image_digest", "borrowed hosts run image " + image + " as " + digest, {}, {}});
       note_wanted(*job);
       place_again(id);
     }

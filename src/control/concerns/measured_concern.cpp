@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures hosts of others before their GPUs get a first job: who claims a GPU may have another one, or none. The rule
+// Measures borrowed hosts before their GPUs get a first job: who claims a GPU may have another one, or none. The rule
 // ends for a host with its benchmark, or when it cannot be measured: then its GPUs are used all the same, and its history
 // says so. Jobs without GPUs do not wait, nor do those whose file says `unmeasured: allow`.
 #include <algorithm>

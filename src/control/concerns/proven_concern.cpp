@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks jobs on hosts of others for a complete checkpoint within their first hour there: such a host may be gone the next
+// Asks jobs on borrowed hosts for a complete checkpoint within their first hour there: such a host may be gone the next
 // minute. A job without one is asked to save after 40 minutes. If there still is none after an hour, its history says so;
-// the attempt continues, and later ones stay away from hosts of others until the job has saved, or its file says
+// the attempt continues, and later ones stay away from borrowed hosts until the job has saved, or its file says
 // `unproven: allow`. Bags, services and jobs that declare at most an hour of work are not concerned.
 #include <algorithm>
 #include <map>
@@ -67,7 +67,7 @@ class ProvenConcern : public Concern {
   struct Watch {  // of the current attempt
     Epoch epoch;
     BootTime seen{};
-    Duration ran{};  // on hosts of others, in all attempts
+    Duration ran{};  // on borrowed hosts, in all attempts
     bool asked = false, told = false, settled = false;
   };
 
@@ -89,7 +89,7 @@ class ProvenConcern : public Concern {
   // Returns the time that the attempts of the job have run there until `now`.
   [[nodiscard]] Duration ran_on_lent(const TrackedJob& job, WallTime now) const {
     const auto attempts = controls_.world.records.attempts(job.id());
-    if (!attempts) report(attempts.error(), "while asking how long a job ran on hosts of others");
+    if (!attempts) report(attempts.error(), "while asking how long a job ran on borrowed hosts");
     std::int64_t ran_ms = 0;
     if (attempts)
       for (const registry::AttemptRecord& one : *attempts) {
@@ -132,7 +132,7 @@ class ProvenConcern : public Concern {
   void tell(const TrackedJob& job, const job::Attempt& attempt) {
     const std::string text = "no complete checkpoint within " + format_duration(k_proven_within) + " on " + attempt.where() +
                              ", owned by others: this attempt continues; unless the job saves, its next attempt goes to no "
-                             "host of others (constraints.unproven)";
+                             "borrowed host (constraints.unproven)";
     controls_.book.note(job.id(), {k_unproven, text, attempt.epoch, attempt.lead().host});
     auto lines = controls_.world.records.explanation(job.id());
     if (!lines) return report(lines.error(), "while explaining that a job does not save");
@@ -144,7 +144,7 @@ class ProvenConcern : public Concern {
     mine.settled = true;
     if (mine.asked) relieve(job);
     if (mine.told)
-      controls_.book.note(job.id(), {k_proven, "the job has saved: its next attempt may go to hosts of others again", attempt.epoch,
+      controls_.book.note(job.id(), {k_proven, "the job has saved: its next attempt may go to borrowed hosts again", attempt.epoch,
                                      attempt.lead().host});
   }
 

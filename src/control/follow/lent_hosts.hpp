@@ -23,7 +23,7 @@ namespace gridctl::control {
          });
 }
 
-// Returns the interval that holds for the current attempt of the job: `off` does not hold on hosts of others.
+// Returns the interval that holds for the current attempt of the job: `off` does not hold on borrowed hosts.
 [[nodiscard]] inline job::CheckpointPolicy::Interval interval_now(const Fleet& fleet, const TrackedJob& job) {
   return job::interval_on(job.spec(), is_on_lent(fleet, job.state().attempt()));
 }

@@ -268,7 +268,7 @@ void Placement::tell_compulsory(const TrackedJob& job) {
   for (const job::Member& member : attempt->members)
     if (is_lent_host(fleet_, member.host)) lent.push_back(member.host.value);
   book_.note(job.id(), {"checkpoints_compulsory",
-                        "checkpoint.interval: off does not hold on hosts of others: checkpoints of this job are taken on " +
+                        "checkpoint.interval: off does not hold on borrowed hosts: checkpoints of this job are taken on " +
                             join(lent, ", ") + " as with interval: auto",
                         attempt->epoch, attempt->lead().host});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images by tag, and hosts of others: when a registry is asked, what is kept with the jobs, and what is told meanwhile.
+// Images by tag, and borrowed hosts: when a registry is asked, what is kept with the jobs, and what is told meanwhile.
 #include "control/concerns/table.hpp"
 #include "followed_jobs.hpp"
 #include "scripted_freight.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job on a host of others has a complete checkpoint within its first hour, or it is said that it has none. bob is lent.
+// A job on a borrowed host has a complete checkpoint within its first hour, or it is said that it has none. bob is lent.
 #include "control/concerns/table.hpp"
 #include "control/follow/drilled.hpp"
 #include "scripted_freight.hpp"

@@ -85,7 +85,7 @@ TEST(Gang, TalksWithNoHostOfOthersInTheClear) {
   ASSERT_EQ(own.rejections.size(), 2u);
   EXPECT_EQ(own.rejections[0].code, "clear_text");
   EXPECT_FALSE(own.rejections[0].temporary);
-  world.hosts[2].labels["lent"] = "true";  // one host of others is enough
+  world.hosts[2].labels["lent"] = "true";  // one borrowed host is enough
   for (const Near near : {Near::island, Near::site, Near::any}) {
     const GangDecision none = world.place(a_gang(), {.members = 2, .near = near});
     EXPECT_FALSE(none.plan);
