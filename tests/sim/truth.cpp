@@ -182,11 +182,12 @@ void Truth::outlives(const Payload& payload, BootTime now, BootTime deadline, Du
 }
 
 // Whatever becomes of the laptop. A gang runs from when all of it does; a member alone, from when it does. A supervisor
-// that was killed and is there again has its slack to end it.
+// that was killed and is there again has its slack to end it; without one, only the lease ends it (L2).
 void Truth::runs(const Payload& payload, Duration grace) {
   const job::Spec& spec = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
   if (!payload.alive || !spec.max_duration || payload.host == world_.options.liar || clock_is_set()) return;
-  if (world_.now - gang_began(payload) <= spec.max_duration->count()) return void(over_since_.erase(&payload));
+  const bool may = world_.now - gang_began(payload) <= spec.max_duration->count();
+  if (may || payload.alone_since >= 0) return void(over_since_.erase(&payload));
   const Nanos seen = over_since_.try_emplace(&payload, world_.now).first->second;
   const Nanos since = std::max(seen, world_.node(world_.host_node(payload.host)).woke_at);  // asleep, nobody ends it
   if (world_.now - since > grace.count() + k_over_slack)

@@ -147,6 +147,9 @@ void Truth::audit(Laptop& laptop) {
       next = world_.now + k_look_at_kept;
       check_kept(laptop, job->id());
     }
+    // What an attempt has used that was given up is known when it is given up.
+    Nanos& waits = waits_since_.try_emplace(id, world_.now).first->second;
+    if (job->state().attempt() != nullptr) waits = world_.now;
     if (clear < k_heed || job->unsure) continue;
     check_limits(laptop, *job);
     check_told(laptop, *job);
@@ -208,16 +211,13 @@ bool Truth::clock_is_set() const {
 
 void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const job::Spec& spec = job.spec();
-  // What an attempt has used that was given up is known when it is given up.
-  Nanos& waits = waits_since_.try_emplace(job.id().value, world_.now).first->second;
-  if (job.state().attempt() != nullptr) waits = world_.now;
   const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
   if (!any || clock_is_set() || just_resumed || is_stopping(job.state())) return;
   // One that waits uses nothing of its own, and is looked at like any other.
   if (job.state().attempt() != nullptr && !has_answered_for_long(laptop, job.state())) return;
   if (job.state().attempt() == nullptr && job.in<job::Waiting>() == nullptr) return;
-  if (job.state().attempt() == nullptr && world_.now - waits < k_heed) return;
+  if (job.state().attempt() == nullptr && world_.now - waits_since_.at(job.id().value) < k_heed) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
   if (!spent) return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks jobs on borrowed hosts for a complete checkpoint within their first hour there: such a host may be gone the next
 // minute. A job without one is asked to save after 40 minutes. If there still is none after an hour, its history says so;
-// the attempt continues, and later ones stay away from borrowed hosts until the job has saved, or its file says
-// `unproven: allow`. Bags, services and jobs that declare at most an hour of work are not concerned.
+// the attempt continues, and later ones stay away from borrowed hosts until the job has saved, its file says
+// `unproven: allow`, or an hour has passed in which no other host took it: to wait for ever helps nobody. Bags, services
+// and jobs that declare at most an hour of work are not concerned.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -17,6 +18,7 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_asked_after = std::chrono::minutes{40}, k_proven_within = std::chrono::hours{1};
+constexpr Duration k_kept_away = std::chrono::hours{1};  // from the end of its last attempt
 constexpr const char *k_save_asked = "save_asked", *k_unproven = "unproven", *k_proven = "proven";  // events
 constexpr Duration k_asked_interval = std::chrono::minutes{1};  // until a checkpoint is complete
 
@@ -53,13 +55,16 @@ class ProvenConcern : public Concern {
     if (!must_prove(question.spec) || asking.state().attempts.value == 0) return;
     const auto is_strange = [](const sched::HostFacts& host) { return sched::is_lent(host.host_class, host.labels); };
     if (std::ranges::none_of(question.hosts, is_strange)) return;
-    const Duration ran = ran_on_lent(asking, controls_.world.clock.wall());
+    const WallTime now = controls_.world.clock.wall();
+    const auto [ran, ended] = past_of(asking, now);
     if (ran < k_proven_within || is_proven(asking)) return;
     const job::Attempt* attempt = asking.state().attempt();
+    if (attempt == nullptr && ended && std::chrono::milliseconds{now.ms - ended->ms} >= k_kept_away) return;
     for (sched::HostFacts& host : question.hosts)
       if (is_strange(host) && (attempt == nullptr || attempt->on(host.name) == nullptr))
         host.unproven = "it is owned by others, and the job ran " + format_duration(ran) +
-                        " on such hosts without a complete checkpoint; to allow them again: gridctl job cancel " +
+                        " on such hosts without a complete checkpoint; it waits for others for " + format_duration(k_kept_away) +
+                        " after an attempt; to allow them at once: gridctl job cancel " +
                         asking.id().value + " && gridctl job resume " + asking.id().value + " --unproven allow";
   }
 
@@ -74,7 +79,7 @@ class ProvenConcern : public Concern {
   Watch& watch(TrackedJob& job, const job::Attempt& attempt, BootTime now) {
     Watch& mine = watched_[job.id().value];
     if (mine.epoch == attempt.epoch) return mine;
-    mine = {attempt.epoch, now, ran_on_lent(job, controls_.world.clock.wall())};
+    mine = {attempt.epoch, now, past_of(job, controls_.world.clock.wall()).ran};
     if (job.save_every > Duration{}) relieve(job);
     const auto events = controls_.world.records.events(job.id(), 0, 0);  // what the daemon before us has said
     for (const registry::EventRecord& one : events ? *events : std::vector<registry::EventRecord>{}) {
@@ -86,20 +91,25 @@ class ProvenConcern : public Concern {
     return mine;
   }
 
-  // Returns the time that the attempts of the job have run there until `now`.
-  [[nodiscard]] Duration ran_on_lent(const TrackedJob& job, WallTime now) const {
+  struct Past {
+    Duration ran{};                   // of all attempts on borrowed hosts until now
+    std::optional<WallTime> ended{};  // the last of all attempts
+  };
+  [[nodiscard]] Past past_of(const TrackedJob& job, WallTime now) const {
     const auto attempts = controls_.world.records.attempts(job.id());
     if (!attempts) report(attempts.error(), "while asking how long a job ran on borrowed hosts");
     std::int64_t ran_ms = 0;
+    std::optional<WallTime> ended;
     if (attempts)
       for (const registry::AttemptRecord& one : *attempts) {
         const bool there = is_lent_host(controls_.fleet, one.provider) ||
                            std::ranges::any_of(one.members, [&](const registry::MemberRecord& member) {
                              return is_lent_host(controls_.fleet, member.provider);
                            });
+        if (one.ended_at) ended = std::max(ended.value_or(*one.ended_at), *one.ended_at);
         if (there && one.started_at) ran_ms += std::max<std::int64_t>(0, one.ended_at.value_or(now).ms - one.started_at->ms);
       }
-    return std::chrono::milliseconds{ran_ms};
+    return {std::chrono::milliseconds{ran_ms}, ended};
   }
 
   // A registry that cannot be read forbids nothing.
@@ -131,8 +141,8 @@ class ProvenConcern : public Concern {
 
   void tell(const TrackedJob& job, const job::Attempt& attempt) {
     const std::string text = "no complete checkpoint within " + format_duration(k_proven_within) + " on " + attempt.where() +
-                             ", owned by others: this attempt continues; unless the job saves, its next attempt goes to no "
-                             "borrowed host (constraints.unproven)";
+                             ", owned by others: this attempt continues; unless the job saves, its next attempt waits for another "
+                             "kind of host for " + format_duration(k_kept_away) + " (constraints.unproven)";
     controls_.book.note(job.id(), {k_unproven, text, attempt.epoch, attempt.lead().host});
     auto lines = controls_.world.records.explanation(job.id());
     if (!lines) return report(lines.error(), "while explaining that a job does not save");
@@ -144,7 +154,7 @@ class ProvenConcern : public Concern {
     mine.settled = true;
     if (mine.asked) relieve(job);
     if (mine.told)
-      controls_.book.note(job.id(), {k_proven, "the job has saved: its next attempt may go to borrowed hosts again", attempt.epoch,
+      controls_.book.note(job.id(), {k_proven, "the job has saved: its next attempt may go to borrowed hosts at once", attempt.epoch,
                                      attempt.lead().host});
   }
 

@@ -110,6 +110,10 @@ TEST_F(ProvenConcernTest, AJobThatDoesNotSaveIsAskedToAndThenItIsSaid) {
   EXPECT_THAT(why_not_bob(), AllOf(HasSubstr("unproven: "), HasSubstr("gridctl job cancel train && gridctl job resume train --unproven allow")));
   const Question asked = placement.question(job("train"));
   EXPECT_EQ(sched::place(asked.spec, asked.hosts, {}, asked.known).placement->host.value, "ada");
+  looks(58min);
+  EXPECT_NE(why_not_bob(), "");
+  looks(2min);
+  EXPECT_EQ(why_not_bob(), "") << "the rule ends: no other host has taken it";
 }
 
 TEST_F(ProvenConcernTest, ACheckpointThatIsCompleteIsEnough) {
