@@ -116,12 +116,14 @@ Result<void> ReceiptStore::accept(const std::string& chain, WallTime at, const s
 
 Result<std::optional<BilledAttempt>> ReceiptStore::attempt(const JobId& job, Epoch epoch) {
   db::Statement query = db_.prepare(
-      "SELECT a.started_ms, a.ended_ms, a.provider, a.reason, j.spec FROM attempts a JOIN jobs j ON j.id = a.job WHERE a.job = ? AND a.epoch = ?");
+      "SELECT a.started_ms, a.ended_ms, a.provider, a.reason, j.spec, (SELECT min(e.at_ms) FROM events e WHERE e.job = a.job "
+      "AND e.epoch = a.epoch AND e.kind = 'accepted') FROM attempts a JOIN jobs j ON j.id = a.job WHERE a.job = ? AND a.epoch = ?");
   TRY_ASSIGN(const bool row, query.bind(job.value, epoch.value).next());
   if (!row) return std::optional<BilledAttempt>{};
-  BilledAttempt out{{}, {}, {query.text(2)}, query.text(3), query.text(4)};
+  BilledAttempt out{{}, {}, {}, {query.text(2)}, query.text(3), query.text(4)};
   if (!query.is_null(0)) out.started_at = WallTime{query.integer(0)};
   if (!query.is_null(1)) out.ended_at = WallTime{query.integer(1)};
+  if (!query.is_null(5)) out.accepted_at = WallTime{query.integer(5)};
   return std::optional(std::move(out));
 }
 

@@ -51,7 +51,7 @@ struct AcceptedRates {
 
 // An attempt as far as receipts are judged by it.
 struct BilledAttempt {
-  std::optional<WallTime> started_at, ended_at;
+  std::optional<WallTime> accepted_at, started_at, ended_at;  // by its host; its `run`, after the setup
   HostName provider;
   std::string reason;  // of its end
   std::string spec;    // of its job, as JSON

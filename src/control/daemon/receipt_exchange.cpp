@@ -40,7 +40,11 @@ Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, c
   const auto twin = std::ranges::find_if(fresh, [&](const registry::ReceiptRecord& one) { return one.job == receipt.job && one.epoch == receipt.epoch; });
   seen.billed = stored ? *stored : twin != fresh.end() ? twin->number : 0;
   // An attempt that was ended while it started may have run for a moment that was never reported here.
-  const WallTime ended = attempt->ended_at.value_or(talk.now), began = attempt->started_at.value_or(ended);
+  const WallTime ended = attempt->ended_at.value_or(talk.now);
+  WallTime began = attempt->started_at.value_or(ended);
+  // The machine is the job's from its setup on.
+  const bool has_setup = !spec.setup.empty() || std::ranges::any_of(spec.variants, [](const job::Variant& one) { return !one.setup.empty(); });
+  if (has_setup) began = std::min(began, attempt->accepted_at.value_or(began));
   seen.ran_ms = ended.ms - began.ms;
   // A host that is cut off continues until the job's lease expires; the job file sets the length of the lease.
   if (std::ranges::find(k_ends_unheard, attempt->reason) != k_ends_unheard.end())

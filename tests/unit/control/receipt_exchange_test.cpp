@@ -66,15 +66,17 @@ class ReceiptExchange : public ::testing::Test {
     ASSERT_THAT(store_, IsOk());
   }
   // Runs from 3 s to `until_ms`, on one GPU.
-  Epoch run(const JobId& id, std::int64_t until_ms, const std::string& on = "bob") {
+  Epoch run(const JobId& id, std::int64_t until_ms, const std::string& on = "bob", const std::string& setup = "") {
     job::Spec spec;
     spec.name = "train";
     spec.run = "true";
+    spec.setup = setup;
     spec.resources.gpus = {{}};
     EXPECT_TRUE(registry_->submit(id, spec, {1000}, {}));
     EXPECT_TRUE(registry_->apply(id, {{2000}, job::Placed{{job::Member{0, {on}, {}, {}, 1, 0, 3.6}}, "cheapest"}}));
     const Epoch epoch = registry_->job(id)->machine.epoch;
-    EXPECT_TRUE(registry_->apply(id, {{3000}, job::PayloadStarted{epoch}}));
+    EXPECT_TRUE(registry_->apply(id, {{2100}, job::LaunchAccepted{epoch}}));
+    EXPECT_TRUE(registry_->apply(id, {{setup.empty() ? 3000 : until_ms - 10'000}, job::PayloadStarted{epoch}}));
     EXPECT_TRUE(registry_->apply(id, {{until_ms}, job::AttemptEnded{epoch, job::End{job::EndKind::exited, 0, 0, ""}}}));
     EXPECT_TRUE(registry_->apply(id, {{until_ms}, job::Collected{epoch, ""}}));
     return epoch;
@@ -212,6 +214,16 @@ TEST_F(ReceiptExchange, AHostThatAsksForMoreThanWasSeenIsAnsweredWithBothFigures
   EXPECT_NEAR(registry_->spent({"job1"}, {50'000})->usd, 0.015, 1e-9);
   ASSERT_EQ(host_.answers.size(), 2U);
   EXPECT_THAT(host_.answers[0], HasSubstr("more GPU time"));
+}
+
+TEST_F(ReceiptExchange, ASetupIsPaidToo) {
+  ASSERT_THAT(exchange(k_rates), IsOk());
+  host_.used({"job1"}, run({"job1"}, 73'000, "bob", "pip install x"), key_, 70'000);
+  ASSERT_THAT(exchange(), IsOk());
+  const auto kept = *store_->receipts();
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_TRUE(kept[0].agreed) << "one minute of setup and ten seconds of run";
+  EXPECT_EQ(kept[0].counted_micro, 70'000);
 }
 
 TEST_F(ReceiptExchange, AnAttemptIsPaidOnce) {
