@@ -37,7 +37,7 @@ std::vector<registry::Way> WayMemory::in_order(const registry::Provider& provide
   if (last == last_.end()) return ways;
   const auto is_last = [&](const registry::Way& way) { return way.address == last->second.address; };
   if (now - last->second.since > k_way_preferred || std::ranges::none_of(ways, is_last)) last_.erase(last);
-  else std::ranges::stable_partition(ways, is_last);
+  else std::stable_partition(ways.begin(), ways.end(), is_last);
   return ways;
 }
 
