@@ -278,7 +278,7 @@ std::optional<Rejection> image_rejection(const HostFacts& host, const job::Spec&
   if (!refusal) return std::nullopt;
   return Rejection{host.name, std::string(k_image_tag),
                    refusal->text + "; " + refusal->way_out + ", or allow tags with " + std::string(job::k_image_tags_way_out) +
-                       " (for a submitted job: gridctl job resume JOB --images tags)",
+                       " (a job that waits: gridctl job cancel JOB && gridctl job resume JOB --images tags)",
                    refusal->curable};
 }
 
