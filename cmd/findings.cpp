@@ -79,7 +79,7 @@ Result<void> show_measured(Context& context, registry::HostRecords& registry, co
   TRY_ASSIGN(const auto unmeasured, control::load_unmeasured(registry));
   if (bench) lines.emplace_back("bench", bench->summary());
   else if (const auto why = unmeasured.find(name.value); why != unmeasured.end())
-    lines.emplace_back("bench", "not possible before the first job, GPUs are used all the same: " + sanitize(why->second));
+    lines.emplace_back("bench", "not possible before the first job; GPUs are used all the same: " + sanitize(why->second));
   TRY_ASSIGN(const std::string network, control::network_line(registry, context.paths(), name));
   if (!network.empty()) lines.emplace_back("network", network);
   if (lines.empty()) return {};

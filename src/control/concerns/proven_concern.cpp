@@ -63,8 +63,8 @@ class ProvenConcern : public Concern {
     for (sched::HostFacts& host : question.hosts)
       if (is_strange(host) && (attempt == nullptr || attempt->on(host.name) == nullptr))
         host.unproven = "it is owned by others, and the job ran " + format_duration(ran) +
-                        " on such hosts without a complete checkpoint; it waits for others for " + format_duration(k_kept_away) +
-                        " after an attempt; to allow them at once: gridctl job cancel " +
+                        " on such hosts without a complete checkpoint; for " + format_duration(k_kept_away) +
+                        " after an attempt it waits for other hosts; to allow these at once: gridctl job cancel " +
                         asking.id().value + " && gridctl job resume " + asking.id().value + " --unproven allow";
   }
 
@@ -141,8 +141,8 @@ class ProvenConcern : public Concern {
 
   void tell(const TrackedJob& job, const job::Attempt& attempt) {
     const std::string text = "no complete checkpoint within " + format_duration(k_proven_within) + " on " + attempt.where() +
-                             ", owned by others: this attempt continues; unless the job saves, its next attempt waits for another "
-                             "kind of host for " + format_duration(k_kept_away) + " (constraints.unproven)";
+                             ", owned by others: this attempt continues; unless the job saves, its next attempt waits up to " +
+                             format_duration(k_kept_away) + " for a host that is not borrowed (constraints.unproven)";
     controls_.book.note(job.id(), {k_unproven, text, attempt.epoch, attempt.lead().host});
     auto lines = controls_.world.records.explanation(job.id());
     if (!lines) return report(lines.error(), "while explaining that a job does not save");

@@ -35,7 +35,7 @@ std::string acceptance(const HostName& name, const Rates& rates, std::int64_t ho
 
 std::string agreed_text(const registry::AgreedPrice& agreed) {
   return usd_text(agreed.hour_micro) + " an hour, " + usd_text(agreed.gigabyte_micro) + " for a gigabyte and " + usd_text(agreed.minimum_micro) +
-         " at least for an attempt";
+         " as the least price of an attempt";
 }
 
 // Writes the price of the complete host into its row, where placement finds it. Returns false if its owner asks more
@@ -49,8 +49,8 @@ Result<bool> follow_price(const Paths& paths, const HostName& name, const Receip
   const double usd = static_cast<double>(hour) / static_cast<double>(k_micro);
   if (news.rates != before) {
     const std::string text = "its owner asks " + rates_text(news.rates) + " (USD): " + usd_text(hour) + " an hour for the whole host";
-    TRY(registry.add_host_event({0, name, now, "price", agreed ? text : text + ", and " + agreed_text(most) +
-                                                                       " was agreed; accept it with: " + acceptance(name, news.rates, hour)}));
+    TRY(registry.add_host_event({0, name, now, "price", agreed ? text : text + "; agreed: at most " + agreed_text(most) +
+                                                                       "; accept it with: " + acceptance(name, news.rates, hour)}));
   }
   if (agreed && micro_of(provider.price_per_hour) != hour) {
     TRY(registry::change_provider(registry, name, [&](registry::Provider& row) -> Result<void> {
