@@ -233,18 +233,21 @@ class Receipts(lend_test.Lend):
         job = self.submit(self.laptop, 2, "forged")
         job.wait_state("RUNNING")
         serving = self.grid.pids(LENT, "gridctl lend serve")
-        self.grid.signal(LENT, serving, 19)
-        job.wait_success()
+        self.grid.signal(LENT, serving, 19)  # no receipt is written meanwhile, and nobody is called
         [mark] = self.grid.as_worker(LENT, "ls .gridctl/lend/*/receipts/uses/*").split()
         path = self.grid.disk(LENT, f"home/worker/{mark}")
-        with open(path, encoding="utf-8") as file:
-            forged = json.load(file)
-        self.assertTrue(forged["done"])
+
+        def written():
+            with open(path, encoding="utf-8") as file:
+                mark = json.load(file)
+            return mark if mark["done"] else None
+        forged = wait_until("the last mark", 60, written, job.evidence)
         forged["use"] = {"gpu_ms": 9 * 10**9, "cpu_ms": 24 * 3600 * 1000, "bytes_up": 10**15, "bytes_down": 10**15}
         forged["began_ms"] = 1
         with open(path, "w", encoding="utf-8") as file:
             json.dump(forged, file, sort_keys=True, separators=(",", ":"))
         self.grid.signal(LENT, serving, 18)
+        job.wait_success()
         self.wait_settled([self.laptop], 1)
         [receipt] = self.receipts(self.laptop)
         ran = job.attempts()[-1]
