@@ -13,7 +13,7 @@ const std::map<std::string, std::string>& patterns() {
   static const std::map<std::string, std::string> k_patterns{
       {"id", "[a-z0-9]{13}"},
       {"time", "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z"},
-      {"clock", "[0-9]{2}:[0-9]{2}:[0-9]{2}"},
+      {"clock", "(?:[0-9]{4}-[0-9]{2}-[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}"},  // with the day, of yesterday
       {"n", "[0-9]+(?:\\.[0-9]+)?"},
       {"size", "[0-9.]+ (?:B|KiB|MiB|GiB|TiB)"},
       {"took", "(?:just now|[0-9.]+(?:ms|s|m|h|d)[0-9smh]*(?: ago)?)"},
