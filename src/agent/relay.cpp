@@ -15,6 +15,7 @@
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/entries.hpp"
 #include "os/files.hpp"
 #include "os/listener.hpp"
 #include "os/net.hpp"
@@ -250,9 +251,14 @@ Result<void> add(const Meeting& meeting, std::string_view expires, std::string_v
                                      meeting.id + "\" ssh-ed25519 " + std::string(key) + mark_of(meeting) + "\n");
 }
 
+// Moves the folder away first: a host that is just logging in writes files into it, and would keep it from being
+// removed. Its connections notice that it is gone.
 Result<void> remove(const Meeting& meeting) {
   TRY(write_key_line(meeting, ""));
-  return os::remove_tree(meeting.folder);  // which its connections notice
+  const os::Path gone = relay_home() / (".removing-" + os::random_id(8));
+  if (!os::exists(meeting.folder)) return {};
+  TRY(os::rename_path(meeting.folder, gone));
+  return os::remove_tree(gone);
 }
 
 int told(const Result<void>& outcome) {

@@ -53,8 +53,10 @@ class AgentClient {
                             Duration timeout = std::chrono::seconds{30});
   wire::AttemptStatus await_end(const wire::AttemptSpec& spec, Duration timeout = std::chrono::seconds{30});
 
- private:
+  // The next frame that is no event; events may come between any two frames of an answer.
   [[nodiscard]] Result<wire::Frame> receive(BootTime deadline);
+
+ private:
   [[nodiscard]] BootTime now() const { return os::system_clock().boot(); }
 
   int pid_ = -1;

@@ -182,17 +182,17 @@ TEST_P(Ranks, WhereEachOneStandsIsTold) {
   auto job = spec("torchrun", "exec sleep 600", 1, 2);
   start(0, job);
   hosts_[0]->agent->await(job, [](const wire::AttemptStatus& status) { return status.phase == AttemptPhase::running; });
-  auto& link = hosts_[0]->agent->link();
+  AgentClient& agent = *hosts_[0]->agent;
   const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{30};
   std::string text;
   const auto lacks = [&text](const char* words) { return text.find(words) == std::string::npos; };
   // A process that is becoming another program shows its environment, and thus its rank, a moment later.
   for (int tries = 0; tries < 100 && (lacks("rank 0, process") || lacks("rank 1, process") || lacks("state S")); ++tries) {
-    ASSERT_THAT(hosts_[0]->agent->call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
-    const auto data = link.receive(deadline);
+    ASSERT_THAT(agent.call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
+    const auto data = agent.receive(deadline);
     ASSERT_THAT(data, IsOk());
     text = data->payload;
-    ASSERT_THAT(link.receive(deadline), IsOk());  // the end record
+    ASSERT_THAT(agent.receive(deadline), IsOk());  // the end record
     os::pause_for(std::chrono::milliseconds{100});  // the shell becomes sleep
   }
   EXPECT_THAT(text, HasSubstr("rank 0, process"));
