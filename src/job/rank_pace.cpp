@@ -85,7 +85,9 @@ std::optional<Straggler> RankPace::straggler() const {
   for (std::size_t i = whole_.size() - k_pace_steps; i < whole_.size(); ++i) {
     const std::vector<double> all = costs(i);
     if (all.empty()) continue;
+    const double least = *std::ranges::min_element(all);
     for (std::uint32_t rank = 0; rank < world_; ++rank) {
+      if (all[rank] <= least * k_slow_factor) continue;  // whatever the median of its peers is
       std::vector<double> peers = all;
       peers.erase(peers.begin() + rank);
       if (!is_slow(all[rank], peers)) continue;

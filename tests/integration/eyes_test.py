@@ -17,7 +17,7 @@ STATE = "/etc/stub-gpu"
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 MIB = 1 << 20
 BUSY = ("python3 -c \"b = bytearray(200 << 20)\nimport time\nfor i in range(0, len(b), 4096): b[i] = 1\n"
-        "end = time.time() + 600\nwhile time.time() < end: pass\"")
+        "end = time.time() + 600\nwhile time.time() < end: time.sleep(0.01); sum(range(600_000))\"")
 
 
 def setUpModule():
