@@ -87,7 +87,12 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
                                            format_rfc3339(known->left->until),
                       "to keep them, name them under 'outputs' in the job file");
   const std::string hint = "gridctl checkpoint ls " + job.id.value;
-  if (looked || known) return make_error(Code::not_found, who + " left no files outside its checkpoints", hint);
+  const bool runs = !job::is_final(job.state);
+  if (looked || known)
+    return make_error(Code::not_found,
+                      who + (runs ? " has written no files outside its checkpoints so far"
+                                  : " left no files outside its checkpoints"),
+                      hint);
   const bool began = job.machine.attempts.value > 0;
   return make_error(Code::not_found,
                     began ? "gridctl does not know which files " + who +

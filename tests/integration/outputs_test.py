@@ -105,6 +105,9 @@ class Outputs(grid.Case):
         job.wait_success()
         self.assertEqual(job.events("files_left"), [])
         self.assertIn("left no files", self.pull(job, "nothing", code=3).err)
+        job = laptop.submit({"name": "silent", "run": "sleep 300"})
+        job.wait_state("RUNNING")
+        self.assertIn("has written no files outside its checkpoints so far", self.pull(job, "none", code=3).err)
 
 
 if __name__ == "__main__":
