@@ -108,6 +108,7 @@ class Outputs(grid.Case):
         job = laptop.submit({"name": "silent", "run": "sleep 300"})
         job.wait_state("RUNNING")
         self.assertIn("has written no files outside its checkpoints so far", self.pull(job, "none", code=3).err)
+        laptop.run("job", "cancel", job.id, "--now")
 
 
 if __name__ == "__main__":
