@@ -49,6 +49,18 @@ Result<void> put_newest_interval(registry::JobRecords& registry, const JobId& id
   return {};
 }
 
+// Adds who makes room for a job that waits: its history says so, and the scheduler's decision does not.
+Result<void> add_preempting(registry::JobRecords& registry, const registry::Job& job, std::vector<std::string>& lines) {
+  if (!std::holds_alternative<job::Waiting>(job.machine.phase)) return {};
+  TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(job.id, 0, 0));
+  const auto newest = std::find_if(events.rbegin(), events.rend(), [](const registry::EventRecord& event) {
+    return event.kind == "preempting" || event.kind == "placed";
+  });
+  if (newest != events.rend() && newest->kind == "preempting")
+    lines.push_back("decided at " + format_rfc3339(newest->at) + ": " + newest->text);
+  return {};
+}
+
 Result<sched::Outline> outline_of(registry::HostRecords& registry, const registry::Job& job,
                                   const std::vector<sched::HostFacts>& hosts) {
   std::vector<sched::PairLink> links;
@@ -105,6 +117,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(lines, prospects(registry, job, hosts, context.now()));
   }
   TRY(put_newest_interval(registry, id, lines));
+  TRY(add_preempting(registry, job, lines));
   put_newest_tolerance(job, lines);
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
   if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);

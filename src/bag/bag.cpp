@@ -44,6 +44,7 @@ void Bag::take(const Resumed&) {
   again_.clear();
   hungry_.clear();
   troubles_.clear();
+  stops_.clear();
   cap_.reset();
 }
 
@@ -86,10 +87,14 @@ std::uint64_t Bag::open_workers() const {
 
 void Bag::give_back(Range range) {
   for (Index index = range.first; index < range.end(); ++index)
-    if (index < phases_.size() && phases_[index] == Phase::open && !is_held(index) && !again_.contains(index)) {
+    if (index < phases_.size() && phases_[index] == Phase::open && !is_held(index)) {
       const auto trouble = troubles_.find(index);
-      if (trouble == troubles_.end()) waiting_.add({index, 1});
-      else if (trouble->second.level > 0) hungry_[trouble->second.level].add({index, 1});
+      if (trouble == troubles_.end()) {
+        waiting_.add({index, 1});
+        continue;
+      }
+      no_longer_waits({index, 1});  // it was taken back while it ran, and has failed since
+      if (trouble->second.level > 0) hungry_[trouble->second.level].add({index, 1});
       else again_.insert(index);
     }
 }
@@ -104,6 +109,7 @@ void Bag::no_longer_waits(Range range) {
 void Bag::give_up(Index index, Holder* holder) {
   phases_[index] = Phase::failed;
   ++counts_.failed;
+  stops_.erase(index);
   if (const auto trouble = troubles_.find(index); trouble != troubles_.end()) trouble->second.hosts.insert(trouble->second.last_host);
   if (holder != nullptr) ++holder->failed;
   no_longer_waits({index, 1});
@@ -166,6 +172,7 @@ std::uint64_t Bag::take_run(Holder& holder, const std::vector<wire::TaskResult>&
   counts_.done += count;
   std::fill_n(phases_.begin() + static_cast<std::ptrdiff_t>(first), count, Phase::done);
   waiting_.erase(range);
+  stops_.erase(stops_.lower_bound(range.first), stops_.lower_bound(range.end()));
   return count;
 }
 
@@ -198,6 +205,7 @@ void Bag::take(Holder& holder, const wire::TaskResult& result) {
   }
   holder.held.erase({result.index, 1});
   holder.unstarted = result.end == wire::TaskEnd::unstarted ? holder.unstarted + 1 : 0;
+  if (result.end == wire::TaskEnd::stopped && phases_[result.index] == Phase::open) ++stops_[result.index];
   if (result.end == wire::TaskEnd::stopped || result.end == wire::TaskEnd::unstarted)
     return give_back({result.index, 1});
   ++counts_.runs;
@@ -210,6 +218,7 @@ void Bag::succeeded(Index index, Holder& holder) {
   if (phases_[index] == Phase::failed) --counts_.failed;
   phases_[index] = Phase::done;
   ++counts_.done;
+  stops_.erase(index);
   ++holder.done;
   if (holder.failed_here_only > 0) --holder.failed_here_only;
   no_longer_waits({index, 1});

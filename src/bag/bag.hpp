@@ -81,6 +81,11 @@ class Bag {
 
   // share.cpp: returns the tasks that the worker needs now to avoid waiting; nullopt: none.
   [[nodiscard]] std::optional<Ordered> share(const Worker& worker, const Pace& pace) const;
+  // Returns the order by which a worker that is to leave gives back what it holds and does not run; nullopt: nothing, or
+  // it will soon have done all of that.
+  [[nodiscard]] std::optional<Ordered> recall(const Worker& worker, const std::vector<Index>& running, const Pace& pace) const;
+  // Returns true if an orderly stop has ended runs of this task so often that its next run must not be stopped.
+  [[nodiscard]] bool is_spared(Index index) const;
   // Describes, if nothing waits and `idle` has nothing to do, the tasks to take from another worker and give to it. A
   // task that already runs on a slow worker is not taken, but run twice.
   struct Steal {
@@ -125,6 +130,7 @@ class Bag {
   std::map<std::uint64_t, Ranges> hungry_;  // nobody holds them, and they need a worker of this level; never empty ranges
   std::map<Worker, Holder> workers_;
   std::map<Index, Trouble> troubles_;
+  std::map<Index, std::uint64_t> stops_;  // of tasks that have no end yet: orderly stops that ended their runs
   Progress counts_;
 };
 

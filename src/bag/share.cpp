@@ -21,6 +21,8 @@ constexpr std::uint64_t k_failed_here_most = 5;  // tasks that failed here and s
 constexpr std::size_t k_again_most = 32;       // tasks that wait for another host than those on which they failed
 constexpr double k_slower = 1.5;               // times as long: then another worker is the better one
 constexpr double k_steal_least_s = 1;          // of waiting that it must save
+constexpr double k_recall_least_s = 3;         // of work that a worker holds which is to leave
+constexpr std::uint64_t k_stops_most = 3;      // runs of a task that orderly stops may end
 constexpr double k_task_least_s = 0.0005;      // what is measured as less is mostly the worker's own time
 constexpr double k_pace_weight = 0.3;          // of the newest results
 constexpr std::uint64_t k_warm_up = 16;        // results: the first ones tell of the start of a program, too
@@ -101,6 +103,22 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   for (const Range& range : waiting_.head(need)) order.ranges.push_back(range);
   if (order.ranges.empty()) return std::nullopt;
   return order;
+}
+
+// The host reports late what it has begun, and a task that is taken back then runs twice. So short tasks are left to it.
+std::optional<Ordered> Bag::recall(const Worker& worker, const std::vector<Index>& running, const Pace& pace) const {
+  const Holder* holder = find(worker);
+  if (holder == nullptr || !holder->open) return std::nullopt;
+  Ranges unbegun = holder->held;
+  for (const Index index : running) unbegun.erase({index, 1});
+  const bool is_soon_done = pace.task_s > 0 && static_cast<double>(holder->held.count()) * pace.task_s < k_recall_least_s;
+  if (unbegun.empty() || is_soon_done) return std::nullopt;
+  return Ordered{worker, wire::OrderKind::revoke, unbegun.list(), holder->next_order()};
+}
+
+bool Bag::is_spared(Index index) const {
+  const auto found = stops_.find(index);
+  return found != stops_.end() && found->second >= k_stops_most;
 }
 
 // Leaves out the tasks that another worker has done, or that failed for good, and those that need more than a worker of

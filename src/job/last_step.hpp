@@ -19,6 +19,8 @@ inline constexpr const char* k_tasks_failed_list_name = "GRIDCTL_TASKS_FAILED_LI
 inline constexpr const char* k_tasks_role = "tasks";  // of the input that a last step has instead of the working directory
 
 [[nodiscard]] inline bool is_last_step(const Spec& spec) { return spec.tasks && spec.envs.contains(k_tasks_done_name); }
+// Returns whether attempts of the job run tasks of a bag.
+[[nodiscard]] inline bool works_on_tasks(const Spec& spec) { return spec.tasks && !is_last_step(spec); }
 // Returns the job with the resources of a worker of this level.
 [[nodiscard]] inline Spec at_level(Spec spec, std::uint64_t level) {
   if (!spec.tasks || spec.tasks->raise.level == level) return spec;

@@ -375,10 +375,12 @@ struct MoveRequested {
   std::string text{};       // why, for people, when the word says too little
   double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
   HostName host{};          // that it leaves; empty: that of rank 0
+  bool by_tasks = false;    // a worker of a bag: it leaves when the tasks that it runs have ended, and saves nothing
 };
 // Another host can run the job now, and a checkpoint is safe or patience has ended.
 struct MoveDue {
   Epoch epoch;
+  std::string because{};  // why now, for people, where no checkpoint was waited for
 };
 // The host is being emptied, but no other can run the job now: it stays.
 struct MoveBlocked {

@@ -60,6 +60,7 @@ void Stepper::operator()(const MoveRequested& event) {
   running->move = Move{event.why, at_, event.after, false, leaves};
   if (event.failures_max > 0) s().failures_max = event.failures_max;
   std::string text = host + (event.why == k_to_grow ? ": the job restarts with them when its next checkpoint is safe"
+                             : event.by_tasks       ? ": this worker gets no more tasks, and leaves when those that it runs have ended"
                                                     : ": the job moves when its next checkpoint is safe");
   if (event.patience > Duration::zero()) text += ", in at most " + format_duration(event.patience);
   if (!event.text.empty()) text += ": " + event.text;
@@ -75,9 +76,10 @@ void Stepper::operator()(const MoveDue& event) {
   const HostName& leaves = move.host.value.empty() ? found->lead().host : move.host;
   if (move.why == k_for_straggler || move.why == k_paused) avoid(leaves, leaving_in_words(leaves, move.why));
   if (move.why == k_to_grow && forgives(*found, at_)) s().avoided.clear();
-  const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
-                                        : "no further checkpoint was saved within " +
-                                              format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
+  const std::string reason = !event.because.empty() ? event.because
+                             : move.saved           ? "checkpoint " + std::to_string(s().head.value) + " is safe"
+                                                    : "no further checkpoint was saved within " +
+                                                          format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
   stop_for_move(Attempt{*found}, move.why,
                 leaving_in_words(leaves, move.why) +
                     (move.why == k_to_grow ? ": stopping, to restart with them, " : ": stopping there, ") + reason);

@@ -22,6 +22,7 @@ struct Plan {
   Preemption preemption;
   int priority = 0;  // the highest of those that leave
   std::size_t unasked = 0;
+  std::int64_t oldest = INT64_MAX;  // when the first of those that leave began
 };
 }  // namespace
 
@@ -49,6 +50,7 @@ std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostF
       plan.preemption.jobs.push_back(holder.job);
       plan.priority = std::max(plan.priority, holder.priority);
       plan.unasked += holder.leaving ? 0 : 1;
+      plan.oldest = std::min(plan.oldest, holder.began_at);
     }
     if (plan.preemption.jobs.empty()) {
       if (avoids(avoided, empty)) continue;  // it would not go there while it may wait for another one
@@ -56,7 +58,7 @@ std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostF
     }
     plan.preemption.placement = *std::move(placement);
     const auto rank = [](const Plan& one) {
-      return std::tuple(one.unasked > 0, one.priority, one.preemption.jobs.size());
+      return std::tuple(one.unasked > 0, one.priority, one.preemption.jobs.size(), -one.oldest);
     };
     if (!best || rank(plan) < rank(*best)) best = std::move(plan);
   }

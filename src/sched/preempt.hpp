@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the running jobs that make room for one of higher priority. Pure.
 //
-// As few as possible, of the lowest priority, and among those the ones that started last. No job is stopped for it:
-// they
-// leave when their next checkpoint is safe. So a job that does not save is never asked.
+// As few as possible, of the lowest priority, and among those the ones that started last. No job is stopped for it: jobs
+// leave when their next checkpoint is safe, and workers of bags when their tasks have ended. So a job that does not save
+// is never asked.
 #pragma once
 
 #include <cstdint>

@@ -64,6 +64,37 @@ class Bags(grid.Case):
         self.assertEqual(sorted(map(int, runs_of("failing"))), [7, 11])
         laptop.run("job", "resume", job.id, code=2)
 
+    def test_a_worker_makes_room_for_a_more_urgent_job_and_comes_back(self):
+        whole = {"cpus": laptop.run("provider", "show", "h1", "--json").json["cpus"]}
+        # Tasks of a second: a worker that believes them to be shorter takes all that are left.
+        job = laptop.submit(bag("room", "echo $GRIDCTL_TASK_INDEX >> /tmp/room.runs; [ $GRIDCTL_TASK_INDEX -lt 4 ] && gate=first || gate=rest; "
+                                        "while [ ! -e /tmp/room.$gate ]; do sleep 0.1; done; [ $gate = rest ] || sleep 1",
+                                {"count": 40, "retries": 0}, resources=whole))
+        job.wait("tasks to run on both hosts", 40, lambda: all(
+            the_grid.enter(host, "cat /tmp/room.runs 2>/dev/null || true").strip() for host in the_grid.hosts))
+        urgent = laptop.submit({"name": "urgent", "run": "true", "resources": whole, "priority": 5})
+        told = urgent.wait_event("preempting", deadline=40)
+        self.assertIn(f"these workers of bags with less priority have left: 1 of {job.id} (the tasks that they run get at most 2m", told["text"])
+        self.assertIn(told["text"], laptop.run("job", "explain", urgent.id).out)
+        leaves = job.wait_event("worker_leaves", deadline=40)
+        self.assertIn(f"is needed more urgently: this worker gets no more tasks, and leaves when those that it runs have ended, "
+                      f"in at most 2m: job {urgent.id} of priority 5 waits", leaves["text"])
+        before = {host: len(the_grid.enter(host, "cat /tmp/room.runs").split()) for host in the_grid.hosts}  # behind the first gate
+        for host in the_grid.hosts:
+            the_grid.enter(host, "touch /tmp/room.first")
+        urgent.wait_success(60)  # though most of the bag waits for the second gate
+        self.assertEqual(len(urgent.attempts()), 1)
+        self.assertIn("the tasks that it ran have ended", job.wait_event("worker_left")["text"])
+        self.assertEqual(len(job.attempts()), 1, "the bag's own job stays")
+        left = int(urgent.attempts()[0]["provider"].removeprefix("h"))
+        job.wait("the worker to be back", 40, lambda: len(the_grid.enter(left, "cat /tmp/room.runs").split()) > before[left])
+        for host in the_grid.hosts:
+            the_grid.enter(host, "touch /tmp/room.rest")
+        told = self.done(job)
+        self.assertEqual((told["tasks"], told["done"], told["failed"]), (40, 40, 0))
+        self.assertEqual(sorted(set(map(int, runs_of("room")))), list(range(40)))
+        the_grid.wait_clean()
+
     def test_a_lost_host_and_a_killed_daemon_cost_only_what_was_held(self):
         job = laptop.submit(bag("lost", "echo $GRIDCTL_TASK_INDEX >> /tmp/lost.runs; sleep 0.1", 300))
         job.wait("some results", 40, lambda: job.show()["bag"]["done"] > 20)

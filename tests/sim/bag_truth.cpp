@@ -271,7 +271,7 @@ void BagTruth::check_hungry(Laptop& laptop, Bag& bag) {
     for (const auto& [id, job] : laptop.controller()->book().all()) {
       const auto [leader, number] = worker_of({id});
       const auto* running = job->in<job::Running>();
-      if (leader != bag.leader || running == nullptr || job->unsure) continue;
+      if (leader != bag.leader || running == nullptr || running->move || job->unsure) continue;  // one that moves gets no more
       const bag::Holder* holder = bag.read.find({number, running->attempt.epoch.value});
       if (world_.truth->is_liar(running->attempt.lead().host) || (holder != nullptr && (holder->is_shunned() || !holder->held.empty()))) continue;
       hungry = hungry || std::ranges::none_of(bag.tries, [&](const auto& one) { return one.second.hosts.contains(running->attempt.lead().host.value); });

@@ -192,5 +192,135 @@ TEST(Bags, EndAsFailedWithTheTasksThatFailed) {
   EXPECT_LE(runs(grid), 12u) << "and two of them, for the end to come sooner, on both hosts at once";
 }
 
+// --- More urgent jobs ------------------------------------------------------------------------------------------------
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Tasks of a bag take up to twice as long as they do on average.
+void add_lesser_bag(Grid& grid, int tasks, int priority = 0) {
+  add_bag(grid, tasks, 0);
+  grid.world.jobs.back().spec.priority = priority;
+  grid.world.jobs.back().spec.checkpoint.interval = job::CheckpointPolicy::Interval::automatic;
+}
+void add_urgent(Grid& grid, const std::string& name = "urgent") {
+  grid.add(name, [](job::Spec& spec) { spec.priority = 5; });
+  grid.laptop().user_submits();
+}
+std::size_t told(Grid& grid, const std::string& name, const std::string& kind) { return grid.texts(name, kind).size(); }
+
+TEST(Bags, GiveUpOneWorkerToAMoreUrgentJobAndGetItBack) {
+  Options o = bag_options(2);
+  o.task_takes = 20 * k_s;
+  o.work = 5 * k_min;
+  Grid grid(o);
+  add_lesser_bag(grid, 60);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("bag") && grid.runs("bagr2") && bag_of(grid).progress().done > 4; }));
+  add_urgent(grid);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("urgent"); }));
+  EXPECT_TRUE(grid.runs("bag")) << "one worker is enough, and the bag's own job stays";
+  EXPECT_THAT(grid.texts("urgent", "preempting"),
+              ElementsAre(AllOf(HasSubstr("when these workers of bags with less priority have left: 1 of bag (the tasks"), HasSubstr("get at most 2m to end"))));
+  EXPECT_THAT(grid.texts("bag", "worker_leaves"),
+              ElementsAre(AllOf(HasSubstr("is needed more urgently: this worker gets no more tasks, and leaves when those that it runs have "
+                                          "ended, in at most 2m"),
+                                HasSubstr("job urgent of priority 5 waits"))));
+  EXPECT_THAT(grid.texts("bag", "worker_left"), ElementsAre(HasSubstr("the tasks that it ran have ended")));
+  const std::uint64_t before = bag_of(grid).progress().done;
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > before + 3; }));
+  EXPECT_TRUE(grid.runs("urgent")) << "the rest of the bag goes on beside it";
+  ASSERT_TRUE(grid.until([&] { return grid.ended("urgent") && grid.runs("bagr2"); })) << "it is back";
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded) << "no task was tried in vain, and none may be";
+  EXPECT_EQ(bag_of(grid).progress().done, 60u);
+  EXPECT_EQ(bag_of(grid).progress().retries, 0u);
+  EXPECT_LE(runs(grid), 60u + 3u) << "a few of the end, on both hosts at once";
+}
+
+TEST(Bags, MakeNoRoomForAJobThatIsNotMoreUrgent) {
+  Options o = bag_options(1);
+  o.task_takes = 5 * k_s;
+  Grid grid(o);
+  add_lesser_bag(grid, 60, 5);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > 4; }));
+  add_urgent(grid);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("urgent"); }));
+  EXPECT_TRUE(grid.ended("bag"));
+  EXPECT_EQ(grid.job("bag").machine.attempts.value, 1u);
+  EXPECT_THAT(grid.texts("urgent", "preempting"), IsEmpty());
+}
+
+TEST(Bags, MakeNoRoomIfTheirUserForbidsIt) {
+  Options o = bag_options(1);
+  o.task_takes = 5 * k_s;
+  Grid grid(o);
+  add_lesser_bag(grid, 60);
+  grid.world.jobs.back().spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().done > 4; }));
+  add_urgent(grid);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("urgent"); }));
+  EXPECT_TRUE(grid.ended("bag"));
+  EXPECT_EQ(grid.job("bag").machine.attempts.value, 1u);
+}
+
+TEST(Bags, LoseNoTaskAndCountNoFailureWhenTheTimeForATaskIsOver) {
+  Options o = bag_options(1);
+  o.task_takes = 20 * k_min;
+  o.work = 3 * k_min;
+  Grid grid(o);
+  add_lesser_bag(grid, 1);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("bag"); }));
+  add_urgent(grid);
+  ASSERT_TRUE(grid.until([&] { return told(grid, "bag", "move_requested") == 1; }));
+  const Nanos asked = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return grid.runs("urgent"); }));
+  EXPECT_GE(grid.world.now - asked, 2 * k_min) << "the task may end";
+  EXPECT_LE(grid.world.now - asked, 3 * k_min);
+  EXPECT_THAT(grid.texts("bag", "moving"), ElementsAre(HasSubstr("those that still run go back to the bag, and that is no failure")));
+  EXPECT_EQ(bag_of(grid).waiting(), 1u);
+  EXPECT_TRUE(bag_of(grid).troubles().empty());
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded) << "though it must not be tried again";
+  EXPECT_EQ(runs(grid), 1u);
+}
+
+TEST(Bags, TakeTasksAgainWhenTheMoreUrgentJobIsGone) {
+  Options o = bag_options(1);
+  o.task_takes = k_min;
+  Grid grid(o);
+  add_lesser_bag(grid, 5);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("bag") && bag_of(grid).progress().held > 0; }));
+  add_urgent(grid);
+  ASSERT_TRUE(grid.until([&] { return told(grid, "bag", "move_requested") == 1 && bag_of(grid).progress().held == 1; }))
+      << "it gives back what it has not begun";
+  grid.laptop().user_cancels({"urgent"}, true);
+  ASSERT_TRUE(grid.until([&] { return bag_of(grid).progress().held == 2; })) << "and gets it again";
+  EXPECT_THAT(grid.texts("bag", "move_withdrawn"), ElementsAre(HasSubstr("it is no longer needed more urgently")));
+  ASSERT_TRUE(grid.until([&] { return grid.ended("bag"); }));
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("bag").machine.attempts.value, 1u) << "it stays";
+  EXPECT_EQ(runs(grid), 5u);
+}
+
+TEST(Bags, GetOnThoughMoreUrgentJobsComeAgainAndAgain) {
+  Options o = bag_options(1);
+  o.task_takes = 4 * k_min;
+  o.work = k_min;
+  Grid grid(o);
+  add_lesser_bag(grid, 1);
+  for (int i = 0; !grid.ended("bag"); ++i) {
+    ASSERT_LT(i, 10);
+    ASSERT_TRUE(grid.until([&] { return grid.ended("bag") || (grid.runs("bag") && bag_of(grid).progress().held == 1); }));
+    const std::string name = "urgent" + std::to_string(i);
+    add_urgent(grid, name);
+    ASSERT_TRUE(grid.until([&] { return grid.ended(name); }));
+  }
+  EXPECT_EQ(grid.job("bag").state, job::JobState::succeeded);
+  EXPECT_LE(grid.job("bag").machine.attempts.value, 4u) << "a task is stopped three times at most";
+}
+
 }  // namespace
 }  // namespace gridctl::sim::bags_test

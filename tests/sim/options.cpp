@@ -159,7 +159,8 @@ void draw_bag(const Options& o, Random& random, job::Spec& spec) {
   if (o.last_step || spec.workload.tasks % 3 == 0) spec.tasks->finally_run = "merge";
   spec.twins = 1;
   spec.checkpoint.standby = false;
-  spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  // Only where its user forbids it, a bag makes no room for more urgent jobs.
+  if (spec.workload.tasks % 4 == 0) spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
   spec.outputs.clear();
 }
 

@@ -267,8 +267,8 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
   stays_since_.erase(job.id().value);
 }
 
-// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints, unless a
-// gang whose turn comes before its own waits for the same room.
+// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints, or the end of
+// their tasks, unless a gang whose turn comes before its own waits for the same room.
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
@@ -278,7 +278,8 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
       const auto* running = other->in<job::Running>();
       if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;
       if (gpus_of(other->spec()) < gpus_of(job.spec())) continue;  // its end would not be enough
-      if (other->spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) continue;  // it cannot save, as a bag
+      if (other->spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) continue;  // it saves nothing, or its user forbids it
+      if (other->runs_spared) continue;
       // It may fit there as things are, and waits all the same for a host that has not failed it.
       const HostName& where = running->attempt.lead().host;
       if (std::ranges::any_of(job.state().avoided, [&](const auto& one) { return one.host == where; })) continue;
@@ -288,7 +289,8 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   if (!less_urgent) return void(crowded_since_.erase(job.id().value));
   const Nanos since = crowded_since_.try_emplace(job.id().value, world_.now).first->second;
   const Options& o = world_.options;
-  if (world_.now - since > 4 * (o.save_every + o.transfer_time + o.start_time) + 3 * k_min)
+  const Nanos tasks_end = o.bags > 0 ? 3 * k_min : 0;  // the time that they get, and that in which what still runs is stopped
+  if (world_.now - since > 4 * (o.save_every + o.transfer_time + o.start_time) + tasks_end + 3 * k_min)
     broken("W4", job.id(), "waits, and less urgent jobs run");
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/concerns/bag_finally.hpp"
+#include "control/concerns/bag_leave.hpp"
 #include "control/concerns/bag_more.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/bag_link.hpp"
@@ -168,6 +169,7 @@ class BagConcern : public Concern {
     for (const std::string& id : live.members)
       if (TrackedJob* job = controls_.book.find({id})) take_seats(*job, live, now);
     close_seats(leader, live, now);
+    look_after_leaving(controls_, leader, *live.run);
     if (!leader.goes_on()) return void(live.run->seats().empty() ? live.run.reset() : void());
     if (const Result<void> added = live.run->add_tasks(leader); !added) report(added.error(), "while adding tasks to bag " + leader.id().value);
     save(live);

@@ -15,7 +15,7 @@
 
 namespace gridctl::control {
 
-[[nodiscard]] inline bool works_on_tasks(const TrackedJob& job) { return job.spec().tasks && !job::is_last_step(job.spec()); }
+[[nodiscard]] inline bool works_on_tasks(const TrackedJob& job) { return job::works_on_tasks(job.spec()); }
 [[nodiscard]] inline bool has_last_step(const TrackedJob& job) { return !job.spec().tasks->finally_run.empty(); }
 
 // Takes one step from the tasks to the last step, or back to the tasks if some are left again. Call it until

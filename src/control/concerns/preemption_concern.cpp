@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes room for jobs of higher priority. Running jobs of lower priority leave after their next checkpoint is safe; for
-// a short urgent job, they are paused in place at once.
+// Makes room for jobs of higher priority. Running jobs of lower priority leave after their next checkpoint is safe, and
+// workers of bags when the tasks that they run have ended; for a short urgent job, jobs are paused in place at once.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/stand_aside.hpp"
+#include "job/last_step.hpp"
 #include "sched/preempt.hpp"
 
 namespace gridctl::control {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::size_t k_spared_max = 8;   // of a gang's hosts: who might stay is looked at one by one
 constexpr std::size_t k_waiting_max = 8;  // jobs that wait are planned for in one round
+constexpr Duration k_tasks_patience = std::chrono::minutes{2};  // for tasks of a bag to end: the urgent job waits as long
 
 class PreemptionConcern : public Concern {
  public:
@@ -42,7 +44,7 @@ class PreemptionConcern : public Concern {
     }
     controls_.book.each_placed([&](TrackedJob& job) {
       if (const auto found = asked_.find(job.id().value); found != asked_.end())
-        controls_.mover.ask(job, MoveWish{std::string(job::k_for_priority), found->second});
+        controls_.mover.ask(job, wish_for(job, found->second));
     });
   }
   void forgotten(const JobId& id) override {
@@ -54,12 +56,17 @@ class PreemptionConcern : public Concern {
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     const auto found = asked_.find(job.id().value);
     if (found == asked_.end()) return std::nullopt;
-    MoveWish wish{std::string(job::k_for_priority), found->second};
-    wish.to_anywhere = true;
-    return wish;
+    return wish_for(job, found->second);
   }
 
  private:
+  [[nodiscard]] static MoveWish wish_for(const TrackedJob& job, const std::string& text) {
+    MoveWish wish{std::string(job::k_for_priority), text};
+    wish.to_anywhere = true;
+    if (job::works_on_tasks(job.spec())) wish.patience = k_tasks_patience;
+    return wish;
+  }
+
   [[nodiscard]] static bool waits_for_room(const TrackedJob& job) {
     const auto* waiting = job.in<job::Waiting>();
     return waiting != nullptr && waiting->why == job::k_waits_for_provider && !job.unsure;
@@ -89,12 +96,15 @@ class PreemptionConcern : public Concern {
       if ((running == nullptr && !stopped) || job->spec().priority >= priority || !saves || job->unsure) continue;
       const job::Attempt& attempt = *job->state().attempt();
       if (attempt.is_gang()) continue;  // its members hold more than one host's room
+      if (job->runs_spared && running != nullptr && !running->move) continue;  // else its bag might never end
       if (running != nullptr && running->move && running->move->why != job::k_for_priority) continue;
       const job::Member& member = attempt.lead();
       const FleetHost* host = controls_.fleet.find(member.host);
       if (host == nullptr || !host->is_up()) continue;
       sched::Holder holder{job->id(), job->spec().priority, stopped || running->move.has_value(),
                            attempt.started_at.value_or(WallTime{}).ms, member.host, {}, 0, 0};
+      // Without the bag's own job, no more workers are made: of equal ones, it leaves last.
+      if (job->spec().tasks && job->spec().twin_of.value.empty()) holder.began_at = 0;
       if (job->in<job::Collecting>() == nullptr) {  // else its room is free
         holder.gpu_uuids = member.gpu_uuids;
         holder.cpus = member.cpus;
@@ -120,12 +130,9 @@ class PreemptionConcern : public Concern {
     if (!plan) return;
     reserve(job, std::vector{member_of(plan->placement)});
     if (aside_.suits(job, question, *plan)) return aside_.begin(job, *plan);
-    std::vector<std::string> names;
-    for (const JobId& leaves : plan->jobs) {
-      names.push_back(leaves.value);
+    for (const JobId& leaves : plan->jobs)
       asked_[leaves.value] = "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
-    }
-    tell(job, plan->placement.host, plan->placement.host.value, join(names, ", "));
+    tell(job, plan->placement.host, plan->placement.host.value, plan->jobs);
   }
 
   // Finds the hosts that the job would have without all of these holders, and the holders there that cannot stay.
@@ -160,16 +167,30 @@ class PreemptionConcern : public Concern {
     if (gone.empty()) return;
     reserve(job, *members);
     std::vector<std::string> hosts;
+    std::vector<JobId> leaving;
     for (const job::Member& member : *members) hosts.push_back(member.host.value);
-    for (const std::string& leaves : gone)
+    for (const std::string& leaves : gone) {
       asked_[leaves] = "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
-    tell(job, members->front().host, join(hosts, ", "), join(std::vector(gone.begin(), gone.end()), ", "));
+      leaving.push_back({leaves});
+    }
+    tell(job, members->front().host, join(hosts, ", "), leaving);
   }
 
   // Reports once for each set of jobs that it waits for.
-  void tell(const TrackedJob& job, const HostName& host, const std::string& hosts, const std::string& jobs) {
-    const std::string text = "the job will run on " + hosts +
-                             " after the next checkpoints of the jobs there with less priority: " + jobs;
+  void tell(const TrackedJob& job, const HostName& host, const std::string& hosts, const std::vector<JobId>& jobs) {
+    std::vector<std::string> saving, bags;
+    std::map<std::string, int> workers;  // by bag
+    for (const JobId& id : jobs) {
+      const TrackedJob* leaves = std::as_const(controls_.book).find(id);
+      if (leaves == nullptr || !job::works_on_tasks(leaves->spec())) saving.push_back(id.value);
+      else ++workers[(leaves->spec().twin_of.value.empty() ? id : leaves->spec().twin_of).value];
+    }
+    for (const auto& [bag, count] : workers) bags.push_back(std::to_string(count) + " of " + bag);
+    std::string text = "the job will run on " + hosts;
+    if (!saving.empty()) text += " after the next checkpoints of the jobs there with less priority: " + join(saving, ", ");
+    if (!bags.empty())
+      text += std::string(saving.empty() ? " when" : "; and when") + " these workers of bags with less priority have left: " +
+              join(bags, ", ") + " (the tasks that they run get at most " + format_duration(k_tasks_patience) + " to end)";
     if (std::exchange(told_[job.id().value], text) == text) return;
     controls_.book.note(job.id(), {"preempting", text, {}, host});
   }

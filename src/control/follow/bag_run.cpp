@@ -178,7 +178,7 @@ bag::Ordered BagRun::cut(bag::Ordered order) const {
 
 void BagRun::give(const bag::Worker& worker) {
   const auto seat = seats_.find(worker);
-  if (seat == seats_.end() || seat->second.ended || !seat->second.seen) return;
+  if (seat == seats_.end() || seat->second.ended || seat->second.leaves || !seat->second.seen) return;
   const bag::Holder* holder = bag_.find(worker);
   std::optional<BootTime>& idle_since = seat->second.idle_since;
   const BootTime now = world_.clock.boot();
@@ -195,6 +195,15 @@ void BagRun::give(const bag::Worker& worker) {
   if (!steal) return;
   if (steal->revoke) add(*steal->revoke);
   add(cut(steal->grant));
+}
+
+bool BagRun::empty(const bag::Worker& worker) {
+  const auto found = seats_.find(worker);
+  const bag::Holder* holder = bag_.find(worker);
+  if (found == seats_.end() || holder == nullptr || !holder->open || !found->second.seen) return false;
+  const Seat& seat = found->second;
+  if (const auto revoke = bag_.recall(worker, seat.running, seat.pace)) add(*revoke);
+  return holder->held.empty() && seat.running.empty() && *seat.seen >= holder->next_order();
 }
 
 Duration BagRun::busy_for(const bag::Worker& worker) const {

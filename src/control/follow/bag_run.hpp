@@ -34,6 +34,8 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
     std::optional<BootTime> idle_since{};         // nothing that waits can be given to it
     bag::Pace pace{};
     std::optional<BootTime> ended{};             // since when its attempt is known to have ended
+    bool leaves = false;                         // it is asked to make room: it is given nothing
+    bool has_left = false;                       // and that it did was told
     bool died = false;                           // by itself, and not by its host's fault or our order
   };
 
@@ -55,6 +57,9 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   // Counts the results whose output is here.
   void count(const bag::Worker& worker, Seat& seat);
   void give(const bag::Worker& worker);  // what it needs now
+  // Takes back what a worker that leaves has not begun, unless it will have done that soon. Returns whether it has
+  // nothing left to do, and knows that it gets nothing more.
+  [[nodiscard]] bool empty(const bag::Worker& worker);
   [[nodiscard]] Duration busy_for(const bag::Worker& worker) const;  // with what it holds
   [[nodiscard]] wire::BagAsk ask(const bag::Worker& worker, const Seat& seat) const;
 

@@ -44,6 +44,7 @@ struct MoveWish {
   double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
   HostName host{};          // that it leaves; empty: that of rank 0
   bool at_once = false;     // without waiting for a checkpoint
+  Duration patience{};      // of a worker of a bag: how long the tasks that it runs may take to end; 0: as long as they do
   // Holds the destination if the concern has asked for one; otherwise the mover asks.
   std::optional<sched::Decision> elsewhere{};
   bool to_anywhere = false;  // also when no host can take it now

@@ -27,6 +27,9 @@ struct TrackedJob {
   Duration save_every{};  // what its current attempt is told instead of the tuned interval; 0: nothing
   bool aside = false;  // paused for a job of higher priority, or about to be
   std::set<std::uint64_t> unfetched{};  // epochs of which hosts still have results of tasks: they are not cleaned up
+  // Holds when a worker of a bag was asked to leave, once its tasks have ended and it gets no more.
+  std::optional<WallTime> idle_for_move{};
+  bool runs_spared = false;  // of a worker of a bag: a task that was stopped too often already, and must end now
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done
 
   [[nodiscard]] const JobId& id() const { return row.id; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "job/last_step.hpp"
+
 namespace gridctl::control {
 
 namespace {
@@ -52,7 +54,8 @@ void Mover::ask(const TrackedJob& job, const MoveWish& wish) {
   const Epoch epoch = running->attempt.epoch;
   const JobId id = job.id();
   book_.apply(id, job::MoveRequested{
-                      epoch, wish.why, attempts_.newest_there(job), {}, wish.text, wish.failures_max, wish.host});
+                      epoch, wish.why, attempts_.newest_there(job), wish.patience, wish.text, wish.failures_max, wish.host,
+                      job::works_on_tasks(job.spec())});
   if (wish.at_once) book_.apply(id, job::MoveDue{epoch});
 }
 
@@ -95,6 +98,10 @@ void Mover::judge(TrackedJob& job) {
   }
   facts.wished = wish.has_value();
   facts.to_anywhere = wish && wish->to_anywhere;
+  if (wish) facts.patience = wish->patience;
+  facts.by_tasks = job::works_on_tasks(job.spec());
+  const auto* running = job.in<job::Running>();
+  facts.tasks_ended = running != nullptr && running->move && job.idle_for_move == running->move->since;
   facts.answers = answers(job);
   facts.newest_there = attempts_.newest_there(job);
   if (!ask_where(job, facts, wish)) return;

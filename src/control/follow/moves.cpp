@@ -36,7 +36,7 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
   if (!drained && !(running->move && facts.wished)) return job::MoveWithdrawn{epoch};
   if (!facts.answers) return std::nullopt;
   const auto leave = [&](std::uint64_t after, Duration patience) {
-    return job::MoveRequested{epoch, k_why, after, patience, {}, 0, facts.drained};
+    return job::MoveRequested{epoch, k_why, after, patience, {}, 0, facts.drained, facts.by_tasks};
   };
   if (running == nullptr) return possible ? std::optional<job::Event>{leave(0, {})} : std::nullopt;
   if (!possible && !(running->move && facts.to_anywhere && !drained)) {
@@ -45,8 +45,13 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
     return told ? std::nullopt : std::optional<job::Event>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return leave(facts.newest_there, facts.patience);
+  if (facts.by_tasks && facts.tasks_ended) return job::MoveDue{epoch, "the tasks that it ran have ended"};
   // Unless the host has to be emptied, a job moves only with all its work saved: lost work would be missing at the end.
-  const bool impatient = drained && since(running->move->since, now) >= facts.patience;
+  // Tasks of a bag that are stopped are run again by others.
+  const bool may_lose = drained || (facts.by_tasks && facts.patience > Duration::zero());
+  const bool impatient = may_lose && since(running->move->since, now) >= facts.patience;
+  if (impatient && facts.by_tasks)
+    return job::MoveDue{epoch, "the time for its tasks is over: those that still run go back to the bag, and that is no failure"};
   if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;
 }
@@ -61,8 +66,11 @@ std::vector<std::string> explain_move(const job::State& state, const MoveFacts& 
                                ? running->move->host.value
                                : attempt->lead().host.value;
   lines.push_back((why == k_why ? host + " is being emptied" : job::leaving_in_words({host}, why)) + ": " +
-                  (facts.possible() ? "the job moves to " + goes_to(facts) + " when its next checkpoint is safe"
-                                    : "the job stays until another host can run it"));
+                  (facts.by_tasks && (facts.possible() || facts.to_anywhere)
+                       ? "this worker gets no more tasks, leaves when those that it runs have ended, and then " +
+                                            (facts.possible() ? "goes to " + goes_to(facts) : "waits for a host")
+                   : facts.possible() ? "the job moves to " + goes_to(facts) + " when its next checkpoint is safe"
+                                      : "the job stays until another host can run it"));
   for (std::string& line : facts.gang ? sched::explain(*facts.gang, facts.wish) : sched::explain(facts.decision))
     lines.push_back(std::move(line));
   return lines;

@@ -20,7 +20,9 @@ struct MoveFacts {
   bool wished = false;             // the reason for which it is moving still holds
   bool to_anywhere = false;        // and is worth it also when no host can take it now
   bool answers = false;            // the hosts do: only then can an attempt there be stopped
-  Duration patience{};             // how long the next checkpoint is waited for
+  Duration patience{};             // how long the next checkpoint, or the end of tasks, is waited for; 0: if drained, not at all
+  bool by_tasks = false;           // a worker of a bag: it leaves when the tasks that it runs have ended,
+  bool tasks_ended = false;        // and they have, and it gets no more
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
   // The scheduler's present decision, without the promises made to other jobs that are moving.
   sched::Decision decision;

@@ -164,6 +164,51 @@ TEST_F(ABag, AnOrderlyStopIsNoFailure) {
   EXPECT_TRUE(bag.troubles().empty());
 }
 
+TEST_F(ABag, TakesBackWhatAWorkerThatLeavesHasNotBegunButNotWhatItWillSoonHaveDone) {
+  begin(10);
+  grant(k_ada, {0, 4});
+  const auto order = bag.recall(k_ada, {0}, {.task_s = 60});
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->kind, wire::OrderKind::revoke);
+  EXPECT_EQ(order->ranges, (std::vector<Range>{{1, 3}}));
+  EXPECT_EQ(bag.recall(k_ada, {0}, {})->ranges, order->ranges) << "nobody knows yet how long a task takes";
+  EXPECT_FALSE(bag.recall(k_ada, {0}, {.task_s = 0.5}));
+  bag.apply(*order);
+  EXPECT_EQ(bag.waiting(), 9);
+  EXPECT_FALSE(bag.recall(k_ada, {0}, {.task_s = 60})) << "it runs";
+  tell(k_ada, {ended(0, 0)});
+  EXPECT_FALSE(bag.recall(k_ada, {}, {}));
+  bag.apply(Closed{k_ada, {}});
+  EXPECT_FALSE(bag.recall(k_ada, {}, {.task_s = 60}));
+}
+
+TEST_F(ABag, GivesATaskOnceThatWasTakenBackWhileItRanAndFailed) {
+  begin(2);
+  grant(k_ada, {0, 2});
+  bag.apply(*bag.recall(k_ada, {0}, {}));
+  EXPECT_EQ(bag.waiting(), 1);
+  tell(k_ada, {ended(1, 0, 1)});
+  EXPECT_EQ(bag.waiting(), 1);
+  EXPECT_EQ(bag.share(k_bob, {})->ranges, (std::vector<Range>{{1, 1}}));
+}
+
+TEST_F(ABag, SparesATaskOfWhichThreeRunsWereStoppedUntilItEnds) {
+  begin(4);
+  wire::TaskResult stopped = ended(1, 0, 143);
+  stopped.end = wire::TaskEnd::stopped;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(bag.is_spared(1)) << i;
+    stopped.order = bag.find(k_ada)->next_order();
+    grant(k_ada, {0, 2});
+    tell(k_ada, {stopped});
+  }
+  EXPECT_TRUE(bag.is_spared(1));
+  EXPECT_FALSE(bag.is_spared(0));
+  grant(k_bob, {0, 4});
+  tell(k_bob, {ended(0, 0), ended(1, 0), ended(2, 0)});
+  EXPECT_FALSE(bag.is_spared(1));
+}
+
 TEST_F(ABag, TakesNoWordOfAHostForWhatItWasNotGiven) {
   begin(4);
   grant(k_ada, {0, 1});

@@ -229,6 +229,47 @@ TEST(MovesForAMoreUrgentJob, AreTakenBackWhenThatOneHasAPlace) {
   EXPECT_TRUE(scene.quiet());
 }
 
+struct WorkerScene : Scene {
+  explicit WorkerScene(std::string why = std::string(job::k_for_priority)) {
+    run();
+    facts.drained = {};
+    facts.wished = facts.to_anywhere = facts.by_tasks = true;
+    facts.patience = std::chrono::minutes{2};
+    happen(job::MoveRequested{{1}, std::move(why), 4, facts.patience, "job x of priority 9 waits", 0, {}, true});
+  }
+};
+
+TEST(MovesOfAWorker, WaitForItsTasksAndForNoCheckpoint) {
+  WorkerScene scene;
+  EXPECT_EQ(scene.state.reason_text,
+            "a is needed more urgently: this worker gets no more tasks, and leaves when those that it runs have ended, in at most 2m: "
+            "job x of priority 9 waits");
+  EXPECT_TRUE(scene.quiet());
+  EXPECT_EQ(explain_move(scene.state, scene.facts).front(),
+            "a is needed more urgently: this worker gets no more tasks, leaves when those that it runs have ended, and then goes to b");
+  scene.facts.tasks_ended = true;
+  ASSERT_TRUE(scene.next_is<job::MoveDue>());
+  EXPECT_EQ(scene.state.reason_text, "a is needed more urgently: stopping there, the tasks that it ran have ended");
+}
+
+TEST(MovesOfAWorker, StopTasksWhoseTimeIsOver) {
+  WorkerScene scene;
+  scene.taken();
+  scene.now.ms += 119'999;
+  EXPECT_TRUE(scene.quiet());
+  scene.now.ms += 1;
+  ASSERT_TRUE(scene.next_is<job::MoveDue>());
+  EXPECT_EQ(scene.state.reason_text, "a is needed more urgently: stopping there, the time for its tasks is over: those that still run go "
+                                     "back to the bag, and that is no failure");
+}
+
+TEST(MovesOfAWorker, WaitForItsTasksAsLongAsTheyTakeIfNobodyIsInAHurry) {
+  WorkerScene scene(std::string(job::k_for_less));
+  scene.facts.patience = {};
+  scene.now.ms += 3'600'000;
+  EXPECT_TRUE(scene.quiet());
+}
+
 TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
   Scene scene;
   scene.taken();

@@ -63,6 +63,12 @@ TEST(Preempt, AsksThoseOfTheLowestPriorityAndThenTheYoungest) {
   EXPECT_THAT(grid.leave(), ElementsAre("old", "young"));
 }
 
+TEST(Preempt, AsksTheYoungestAlsoOnSeveralHosts) {
+  Grid grid(4, 3);
+  grid.runs("old", 0, {0, 1, 2, 3}, 1, 10).runs("young", 1, {0, 1, 2, 3}, 1, 80).runs("mid", 2, {0, 1, 2, 3}, 1, 40);
+  EXPECT_THAT(grid.leave(), ElementsAre("young"));
+}
+
 TEST(Preempt, RoomOnAHostThatItAvoidsIsNoReasonToWaitForAnother) {
   Grid grid(2, 2);
   grid.runs("lesser", 0, {0, 1, 2, 3}, 0).runs("beside", 1, {0}, 0);
