@@ -150,7 +150,10 @@ void Truth::audit(Laptop& laptop) {
     // What an attempt has used that was given up is known when it is given up.
     Nanos& waits = waits_since_.try_emplace(id, world_.now).first->second;
     if (job->state().attempt() != nullptr) waits = world_.now;
-    if (clear < k_heed || job->unsure) continue;
+    if (job->unsure) continue;
+    check_image_waits(laptop, *job);
+    if (clear < k_heed) continue;
+    check_hangs(laptop, *job);
     check_limits(laptop, *job);
     check_told(laptop, *job);
     check_emptied(laptop, *job);

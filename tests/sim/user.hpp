@@ -14,6 +14,7 @@
 #include "folders.hpp"
 #include "freight.hpp"
 #include "gateways.hpp"
+#include "image_registries.hpp"
 #include "network.hpp"
 #include "records.hpp"
 #include "watched_records.hpp"
@@ -79,6 +80,7 @@ class Laptop {
   SimNetwork net_;
   SimFreight freight_;
   SimFolders folders_;
+  SimImages images_;
   SimGateways gateways_;
   std::unique_ptr<control::Controller> controller_;
   std::unique_ptr<control::Gateways> gateway_watch_;  // in worlds with services
