@@ -13,7 +13,7 @@ namespace {
 constexpr Nanos k_heard_of = 25 * k_s;       // until a sign of life is known: a poll, a tick of the rule
 constexpr Nanos k_gang_least = 30 * k_s;     // no shorter silence of a gang is a hang
 constexpr Nanos k_gang_most = k_min;         // of one that gives signs so often
-constexpr Nanos k_gap = 10 * k_s;            // between two polls of a host that answers
+constexpr Nanos k_gap = 10 * k_s;            // between two polls of a host that answers: a stand may be told so much too long
 constexpr Nanos k_looked_at = 2 * k_min;     // its stacks are asked for first, of each host
 constexpr Nanos k_lone_habit = k_min, k_gang_habit = 150 * k_s;  // until its habits are known
 }  // namespace
@@ -47,7 +47,7 @@ void Truth::check_hung(const JobId& id, Epoch epoch, bool is_ended) {
     const bool stands_now = payload->stands_since >= 0;
     if (!stands_now && world_.now - payload->last_stand.second > k_heard_of + k_looked_at) throw Violation("H1", which + "computes");
     const Nanos stood = stands_now ? world_.now - payload->stands_since : payload->last_stand.second - payload->last_stand.first;
-    if (stood < spec.recovery.hang_after.count() - k_s) throw Violation("H1", which + "stood still for " + std::to_string(stood / k_ms) + " ms only");
+    if (stood < spec.recovery.hang_after.count() - k_gap) throw Violation("H1", which + "stood still for " + std::to_string(stood / k_ms) + " ms only");
   }
 }
 

@@ -216,7 +216,8 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const job::Spec& spec = job.spec();
   const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
-  if (!any || clock_is_set() || just_resumed || is_stopping(job.state())) return;
+  const bool may_rest = world_.now - laptop.stalled_at < k_min + k_heed;
+  if (!any || may_rest || clock_is_set() || just_resumed || is_stopping(job.state())) return;
   // One that waits uses nothing of its own, and is looked at like any other.
   if (job.state().attempt() != nullptr && !has_answered_for_long(laptop, job.state())) return;
   if (job.state().attempt() == nullptr && job.in<job::Waiting>() == nullptr) return;

@@ -30,6 +30,7 @@ class Laptop {
   void begin();               // the daemon starts, when it does not run
   void die(bool power_lost);  // kill -9, or the machine with it
   bool disk_full = false, registry_trouble = false;
+  Nanos stalled_at = -2 * k_min;  // its loop: a rule that waited for the disk rests for up to a minute then
   void disturbed() { clear_since_ = world_.now; }
   void wait_for_disk();  // of its daemon
   [[nodiscard]] bool is_doomed() const { return doomed_.has_value(); }  // it dies as soon as its disk lets it

@@ -152,6 +152,7 @@ void World::stall(int id) {
   run_until(now + points.delay());
   while (one.asleep && !queue_.empty()) run_until(now + k_s);
   one.stalled = false;
+  laptops[static_cast<std::size_t>(id)]->stalled_at = now;
   release(one, id);
   if (laptops[static_cast<std::size_t>(id)]->is_doomed()) throw Killed{};
 }
