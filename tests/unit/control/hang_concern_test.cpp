@@ -128,7 +128,7 @@ TEST_F(LoneHang, IsNotConcludedFromTheTimeThatThisMachineSlept) {
   concern->tick(clock.boot());
   run.settle();
   EXPECT_NE(job("lone").in<job::Running>(), nullptr);
-  EXPECT_THAT(bulk.script.asked, IsEmpty());
+  EXPECT_THAT(told("stacks"), IsEmpty());
   computes(40s, 0);
   EXPECT_NE(job("lone").in<job::Stopping>(), nullptr) << "from then on it is judged again";
 }
