@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host.hpp"
+#include "job/image_reference.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -233,9 +234,11 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
     broken("W3", job.id(), "goes on after its deadline");
 }
 
-// A host that could take it: it answers, is not to be emptied itself, and nothing of anybody is there.
+// A host that could take it: it answers, is not to be emptied itself, and nothing of anybody is there. A borrowed one is
+// given no image by its tag.
 bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
   const Host& there = *world_.hosts[static_cast<std::size_t>(host)];
+  if (host < world_.options.lent && !job::images_without_digest(spec).empty()) return false;
   const control::FleetHost* known = laptop.controller()->fleet().find(there.name());
   // It may have been given to another job a moment ago.
   const bool is_given = std::ranges::any_of(laptop.controller()->book().all(), [&](const auto& entry) {
@@ -276,7 +279,7 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
-  if (world_.healed && waiting != nullptr && !job.spec().service && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
+  if (world_.healed && waiting != nullptr && job::images_without_digest(job.spec()).empty() && !job.spec().service && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
       job.spec().num_nodes == 1 && job.spec().twin_of.value.empty() && !is_behind_a_gang(laptop, job))
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();
