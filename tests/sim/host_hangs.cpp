@@ -80,9 +80,9 @@ void Host::tell_life(const Key& key, wire::AttemptStatus& status) const {
 Result<std::string> Host::stacks(int laptop, const wire::StacksRequest& wanted) {
   const Folder* mine = folder({laptop, wanted.job.value, wanted.epoch.value});
   if (mine == nullptr || mine->launches.empty() || !mine->launches.back().init_lives) return make_error(Code::not_found, "no such attempt runs");
-  if (!world_.healed && world_.rng.chance(world_.options.insight_fails)) {
+  if (world_.rng.chance(world_.options.insight_fails)) {
     if (world_.rng.chance(0.5)) return make_error(Code::timed_out, "a process cannot be stopped");
-    answer_later(world_.rng.between(k_s, k_answer_most));
+    if (!world_.healed) answer_later(world_.rng.between(k_s, k_answer_most));
   }
   return "stack of " + wanted.job.value + " epoch " + std::to_string(wanted.epoch.value);
 }

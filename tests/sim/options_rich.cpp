@@ -165,13 +165,14 @@ void about_hangs(Random& random, Options& o) {
   std::erase_if(o.faults, [&](const Fault&) { return random.chance(0.7); });
   o.point_faults = random.chance(0.5) ? 0 : o.point_faults;
   if (random.chance(0.3)) o.unmeasured = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
-  if (random.chance(0.4)) o.insight_fails = random.unit();
+  if (random.chance(0.6)) o.insight_fails = random.chance(0.5) ? 1 : random.unit();
   o.tells_steps = random.chance(0.5);
   if (random.chance(0.4)) {
     o.ganged = 0.5;
     o.jobs = 2;
     o.gpus_for_all = true;
   }
+  strike(random, o, FaultKind::laptop_sleep, 0.6, 3);
 }
 
 // Borrowed hosts run images by digest, which registries tell late, or differently each time.

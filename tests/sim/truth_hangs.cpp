@@ -59,6 +59,7 @@ void Truth::check_hangs(Laptop& laptop, const control::TrackedJob& job) {
   if (!world_.healed && world_.options.point_faults > 0) return;
   Nanos since = -1, busy = 0, longest = 0, began = 0;
   for (const job::Member& member : running->attempt.members) {
+    if (member.part >= job::Part::ended) continue;
     const int at = host_index(member.host);
     const Payload* payload = find(at, index(job.id()), running->attempt.epoch);
     const auto answers = answers_since_.find({laptop.index(), at});

@@ -89,6 +89,7 @@ void Truth::check_fresh(Laptop& laptop, const control::TrackedJob& job) {
   std::vector<Nanos> common;
   for (const job::Member& member : attempt.members) {
     if (is_liar(member.host)) return;
+    if (member.part >= job::Part::ended) return void(stale_.erase(id));  // what it left is fetched when its gang ends
     const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member.host))];
     if (host.disk_full || laptop.waits_for_files_of(member.host)) return void(stale_.erase(id));
     const std::vector<Nanos> steps = host.told_steps(laptop.index(), job.id(), attempt.epoch);

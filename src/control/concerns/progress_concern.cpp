@@ -112,10 +112,11 @@ class ProgressConcern : public Concern, public FleetListener {
     return members;
   }
 
+  // Nothing more comes from a member that has ended.
   [[nodiscard]] static bool is_heard(const Watch& mine, const job::Attempt& attempt, BootTime now) {
     return std::ranges::all_of(attempt.members, [&](const job::Member& member) {
       const auto last = mine.heard.find(member.rank);
-      return last != mine.heard.end() && now - last->second <= k_heard_lately;
+      return member.part >= job::Part::ended || (last != mine.heard.end() && now - last->second <= k_heard_lately);
     });
   }
 

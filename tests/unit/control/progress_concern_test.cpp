@@ -128,6 +128,20 @@ TEST_F(GangProgress, ThatStopsIsShownAndBegunAnew) {
   EXPECT_THAT(told("hangs"), IsEmpty());
 }
 
+TEST_F(GangProgress, ThatStopsWhenAMemberIsDoneIsSeenAtTheOther) {
+  begin();
+  works();
+  job::End end;
+  end.kind = job::EndKind::exited;
+  end.exit_code = 0;
+  end.rank = 1;
+  book.apply({"gang"}, job::AttemptEnded{gang().epoch, end});
+  says("bob", 0, [](wire::AttemptStatus& status) { status.phase = wire::AttemptPhase::ended; });
+  ASSERT_NE(job("gang").in<job::Running>(), nullptr);
+  look(31s);
+  EXPECT_NE(job("gang").in<job::Stopping>(), nullptr);
+}
+
 TEST_F(GangProgress, ThatStopsIsOnlyToldWhereTheFileWantsThat) {
   begin([](job::Spec& spec) { spec.recovery.hangs = job::Hangs::tell; });
   works();
