@@ -23,7 +23,8 @@ void Host::chat(const Key& key, Payload* payload) {
     if (!payload->alive || mine == nullptr || world_.truth->has_lost_peer(*payload)) return;
     if (!world_.truth->stands(*payload)) {
       say(*mine, "sign");
-      payload->signs.push_back(world_.now);
+      ++payload->steps;
+      if (world_.options.words > 0) payload->signs.push_back(world_.now);
     }
     chat(key, payload);
   });
@@ -93,8 +94,8 @@ Result<wire::StepsReply> Host::steps(int laptop, const wire::StepsRequest& wante
   if (!world_.healed && world_.rng.chance(world_.options.insight_fails)) answer_later(world_.rng.between(k_s, k_answer_most));
   wire::StepsReply reply;
   const auto rank = mine->start->spec.gang ? mine->start->spec.gang->node_rank : 0;
-  const std::vector<Nanos>& signs = mine->launches.back().payload->signs;
-  if (world_.options.tells_steps && !signs.empty()) reply.steps.push_back({static_cast<std::uint32_t>(rank), static_cast<std::int64_t>(signs.size()), {}});
+  const std::int64_t step = mine->launches.back().payload->steps;
+  if (world_.options.tells_steps && step > 0) reply.steps.push_back({static_cast<std::uint32_t>(rank), step, {}});
   reply.log_bytes = mine->log.size();
   return reply;
 }

@@ -51,6 +51,7 @@ struct Payload {  // the job's own program on a host
   Nanos stands_since = -1, stood = 0, longest_stand = 0;  // it computes nothing and says nothing; all earlier times
   std::pair<Nanos, Nanos> last_stand{-k_min, -k_min};
   std::vector<Nanos> signs;  // lines and saves, where programs chat
+  std::int64_t steps = 0;    // as its ranks report them
 
   void loses_supervisor(Nanos now) { if (alone_since < 0) alone_since = now; }
   void has_supervisor(Nanos now) { if (alone_since >= 0) alone += now - std::exchange(alone_since, -1); }
