@@ -41,6 +41,7 @@ Outcome run_one(const Options& options, bool trace) {
   try {
     world.run();
   } catch (const Violation& violation) {
+    world.say("rule ", violation.rule, " is broken");
     outcome.rule = violation.rule;
     outcome.what = violation.what();
   }
@@ -106,7 +107,7 @@ struct Pace {
 
 struct Plan {
   std::vector<std::pair<std::uint64_t, Drawing>> old_seeds;
-  Drawing drawing = Drawing::third;
+  Drawing drawing = Drawing::fourth;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
   bool trace = false, quiet = false, fresh = false, keep_going = false, pairs = false, reach = false, bags = false, services = false;
@@ -117,16 +118,16 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2|3]\n"
-      "                   [--about spending|refusals|standbys|deadlines|ends|commits]\n\n"
+      "                   [--trace] [--quiet] [--keep-going] [--pairs] [--reach] [--bags] [--services] [--drawing 1|2|3|4]\n"
+      "                   [--about spending|refusals|standbys|deadlines|ends|commits|hangs|images]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
       "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
       "50\n"
       "events (--quiet: in one line). Status 1 then. --pairs: of each two effects that follow each other the second\n"
       "fails, is late or loses its answer, each once. --reach: how often each fault point and rule was reached.\n"
       "--bags, --services: only the seeds that have bags of tasks, or services. --drawing 1: seeds mean what they did\n"
-      "before most worlds were short and crowded, 2: before some were about one thing; a line of FILE says so of those\n"
-      "that follow it. --about: all are about that one thing.\n",
+      "before most worlds were short and crowded, 2: before some were about one thing, 3: before hangs and images were among those;\n"
+      "a line of FILE says so of those that follow it. --about: all are about that one thing.\n",
       stderr);
   return 2;
 }

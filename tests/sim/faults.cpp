@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host.hpp"
+#include "image_registries.hpp"
 #include "job/state.hpp"
 #include "truth.hpp"
 #include "user.hpp"
@@ -30,6 +31,11 @@ void change_links(World& world, const Fault& fault, int by) {
 
 const JobId& job_of(const World& world, const Fault& fault) {
   return world.jobs[static_cast<std::size_t>(fault.job)].id;
+}
+
+ImageHub::Trouble trouble_of(const Fault& fault) {
+  constexpr int k_kinds = 5;
+  return static_cast<ImageHub::Trouble>((fault.job + fault.at / k_ms) % k_kinds);
 }
 
 void begin(World& world, const Fault& fault) {
@@ -64,6 +70,10 @@ void begin(World& world, const Fault& fault) {
     case FaultKind::price: return laptop.user_prices(fault.host, fault.usd);
     case FaultKind::gateway_kill: return laptop.gateways().die();
     case FaultKind::service_apply: return laptop.user_applies(job_of(world, fault));
+    case FaultKind::image_registry: return world.image_hub->begin(fault.host % ImageHub::k_registries, trouble_of(fault));
+    case FaultKind::tag_moves:
+      if (world.options.images > 0) world.image_hub->move_tag(fault.job % world.options.images);
+      return;
     case FaultKind::month_budget: return laptop.user_budgets(k_owners[static_cast<std::size_t>(fault.job % 3)], fault.usd);
   }
 }
@@ -86,6 +96,7 @@ void end(World& world, const Fault& fault) {
     case FaultKind::laptop_disk_full: laptop.disk_full = false; return;
     case FaultKind::registry_error: laptop.registry_trouble = false; return;
     case FaultKind::drain: return laptop.user_drains(fault.host, false, {});
+    case FaultKind::image_registry: return world.image_hub->end(fault.host % ImageHub::k_registries, trouble_of(fault));
     default: return;
   }
 }
@@ -142,6 +153,7 @@ void heal(World& world) {
   world.say("HEAL: every fault ends");
   world.healed = true;
   world.points.heal();
+  world.image_hub->heal();
   for (int l = 0; l < world.options.laptops; ++l)
     for (int h = 0; h < world.options.hosts; ++h) {
       Link& link = world.link(l, h);

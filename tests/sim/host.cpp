@@ -32,6 +32,7 @@ Inventory Host::inventory() const {
   out.memory_bytes = 64ull << 30;
   out.disk_free_bytes = 1ull << 40;
   out.engines.push_back({EngineKind::process, "1", false, true, ""});
+  if (world_.options.images > 0) out.engines.push_back({EngineKind::docker, "27", false, true, ""});
   for (int i = 0; i < world_.options.gpus_per_host; ++i) {
     Gpu gpu;
     gpu.name = "NVIDIA A100-SXM4-80GB";

@@ -19,6 +19,7 @@
 #include "agent/verdict.hpp"
 #include "control/follow/launch_protocol.hpp"
 #include "truth.hpp"
+#include "wire/insight.hpp"
 #include "wire/results.hpp"
 #include "world.hpp"
 
@@ -95,6 +96,10 @@ class Host {
   // Output, and what lies in the working directory.
   [[nodiscard]] Result<std::string> read_log(int laptop, const wire::LogRequest& wanted);
   [[nodiscard]] Result<wire::ResultsReply> results(int laptop, const wire::ResultsRequest& wanted);
+  // Looks into a running attempt; host_hangs.cpp.
+  [[nodiscard]] Result<std::string> stacks(int laptop, const wire::StacksRequest& wanted);
+  [[nodiscard]] Result<wire::StepsReply> steps(int laptop, const wire::StepsRequest& wanted);
+  void tell_life(const std::tuple<int, std::string, std::uint64_t>& key, wire::AttemptStatus& status) const;
   [[nodiscard]] wire::BagReply answer_bag(int laptop, const wire::BagRequest& request);
   [[nodiscard]] Result<std::string> read_task_output(int laptop, const wire::LogRequest& wanted);
   // An effect of the request that is served came late: so much later its answer goes out.
@@ -162,6 +167,9 @@ class Host {
   void serve_requests(const Key& key, Payload* payload);  // a replica of a service
   void await_peers(const Key& key, Payload* payload, Nanos from);
   void work(const Key& key, Payload* payload, Nanos from);
+  void chat(const Key& key, Payload* payload);
+  void plan_stands(const Key& key, Payload* payload);
+  void stand(const Key& key, Payload* payload, Nanos delay, Nanos time);
   void say(Folder& folder, const std::string& words) const;  // by the program
   void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);
   void strike(const Key& key, std::size_t launch);

@@ -56,6 +56,7 @@ void Host::work(const Key& key, Payload* payload, Nanos from) {
     });
   }
   const bool fails = world_.rng.chance(o.program_fails);
+  if (o.chatter > 0) chat(key, payload), plan_stands(key, payload);
   if (fails) end = static_cast<Nanos>(world_.rng.below(static_cast<std::uint64_t>(end))) + 1;
   const std::size_t which = folder(key)->launches.size() - 1;
   auto step = std::make_shared<std::function<void(Nanos)>>();
@@ -70,8 +71,10 @@ void Host::work(const Key& key, Payload* payload, Nanos from) {
       Folder* mine = folder(key);
       if (!payload->alive || mine == nullptr || world_.truth->has_lost_peer(*payload)) return;
       if (node().awake(world_.now) - began < target) return (*self)(save);
+      if (world_.truth->stands(*payload)) return world_.after(k_s, world_.host_node(index_), [self, save] { (*self)(save); });
       if (done < end) {
         mine->saved = from + done;
+        if (world_.options.chatter > 0) payload->signs.push_back(world_.now);
         say(*mine, "step " + std::to_string(from + done));
         return (*self)(save + every);
       }

@@ -61,7 +61,16 @@ Result<void> MemoryRecords::save_figures(const HostName& name,
   return after_commit();
 }
 
-Result<void> MemoryRecords::together(const std::function<Result<void>()>& writes) { return writes(); }
+// Only specifications go back as they were: nothing else is written beside them.
+Result<void> MemoryRecords::together(const std::function<Result<void>()>& writes) {
+  undo_.clear();
+  Result<void> done = writes();
+  if (done && !undo_.empty()) done = before_commit();
+  if (!done)
+    for (const auto& [id, spec] : undo_) rows_[id].row.spec = spec;
+  const bool changed = done.has_value() && !std::exchange(undo_, {}).empty();
+  return changed ? after_commit() : done;
+}
 
 Result<void> MemoryRecords::add_host_event(const HostEvent& event) {
   TRY(before_commit());

@@ -138,6 +138,14 @@ Result<job::Step> MemoryRecords::replace(const JobId& id, const job::Spec& spec,
   return step;
 }
 
+// Together with others only.
+Result<void> MemoryRecords::update_spec(const JobId& id, const job::Spec& spec) {
+  TRY_ASSIGN(Row * row, find(id));
+  TRY(read());
+  undo_.emplace_back(id.value, std::exchange(row->row.spec, spec));
+  return {};
+}
+
 Result<void> MemoryRecords::note(const JobId& id, WallTime at, const job::Record& one) {
   TRY_ASSIGN(Row * row, find(id));
   TRY(before_commit());

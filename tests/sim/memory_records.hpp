@@ -51,6 +51,7 @@ class MemoryRecords : public Backend, public testing::UnaskedRecords {
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
   Result<job::Step> replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
                             const job::TimedEvent& event) override;
+  Result<void> update_spec(const JobId& id, const job::Spec& spec) override;
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<std::vector<JobId>> unfinished() override;
@@ -113,6 +114,7 @@ class MemoryRecords : public Backend, public testing::UnaskedRecords {
   std::uint64_t next_order_ = 1;
   std::int64_t next_event_ = 1, revision_ = 0;
   std::map<std::int64_t, std::string> changed_;  // ids by revision
+  std::vector<std::pair<std::string, job::Spec>> undo_;  // specifications before what is written together
   bool disk_full_ = false, errors_ = false;
 };
 

@@ -25,7 +25,7 @@ SIMULATOR = "gridctl_sim"
 TEST_PATIENCE = 600  # seconds
 ONLY = {"bag-": ["--bags"], "service-": ["--services"]}  # by the beginning of a name: which seeds
 ONLY |= {f"{theme}-": ["--about", theme]
-         for theme in ("spending", "refusals", "standbys", "deadlines", "ends", "commits")}
+         for theme in ("spending", "refusals", "standbys", "deadlines", "ends", "commits", "hangs", "images")}
 
 
 def read_mutants():

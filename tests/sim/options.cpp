@@ -4,19 +4,20 @@
 #include <algorithm>
 #include <array>
 
+#include "image_registries.hpp"
 #include "options_rich.hpp"
 
 namespace gridctl::sim {
 
 namespace {
 
-constexpr std::array<const char*, k_fault_kinds + 6> k_names{
+constexpr std::array<const char*, k_fault_kinds + 8> k_names{
     "cut_both",         "cut_requests",      "cut_replies",    "cut_all",         "slow",
     "host_power",       "host_sleep",        "host_disk_full", "host_clock_jump", "agent_kill",
     "supervisor_kill",  "payload_kill",      "laptop_kill",    "laptop_power",    "laptop_sleep",
     "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel",
     "resume",           "drain",             "price",          "month_budget",    "gateway_kill",
-    "service_apply"};
+    "service_apply",    "image_registry",    "tag_moves"};
 
 void draw_faults(Random& random, Options& options) {
   std::array<double, k_fault_kinds> weight{};
@@ -295,6 +296,24 @@ void draw_limits(const Options& o, Random& random, job::Spec& spec) {
 
 }  // namespace
 
+namespace {
+
+// What later themes want of a job, from a stream of its own.
+void add_themes(const Options& o, int index, job::Spec& spec) {
+  Random themes(o.seed * 47 + static_cast<std::uint64_t>(index));
+  if (o.chatter > 0) {
+    spec.recovery.restart_one = themes.chance(0.7);
+    spec.recovery.hangs = themes.chance(0.3) ? job::Hangs::tell : job::Hangs::restart;
+    spec.recovery.hang_after = Duration{o.hang_after};
+  }
+  if (o.images > 0) {
+    if (themes.chance(0.9)) spec.image = ImageHub::written(static_cast<int>(themes.below(static_cast<std::uint64_t>(o.images))));
+    spec.constraints.image_tags = themes.chance(o.image_tags);
+  }
+}
+
+}  // namespace
+
 job::Spec draw_spec(const Options& o, int index, Random& random) {
   job::Spec spec;
   spec.name = "job" + std::to_string(index);
@@ -318,6 +337,7 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
   if (random.chance(o.secret)) spec.secrets.push_back("TOKEN");
   if (!o.prices.empty() || o.due > 0) spec.workload.work = Duration{o.work};
   draw_limits(o, random, spec);
+  add_themes(o, index, spec);
   if (o.outputs > 0) {
     Random outputs(o.seed * 31 + static_cast<std::uint64_t>(index));
     if (outputs.chance(o.outputs))
@@ -420,8 +440,8 @@ Options draw(std::uint64_t seed, Drawing drawing) {
   Random bags(seed * 0xA24BAED4963EE407u + 13);
   if (!wanted) draw_bags(bags, o);
   Random themes(seed * 0xE7037ED1A0B428DBu + 23);
-  const bool has_theme = wanted || (drawing == Drawing::third && is_rich && o.bags == 0 && themes.chance(0.5));
-  const std::size_t drawn = themes.below(k_themes.size());
+  const bool has_theme = wanted || (drawing >= Drawing::third && is_rich && o.bags == 0 && themes.chance(0.5));
+  const std::size_t drawn = themes.below(drawing == Drawing::third ? k_themes_of_third : k_themes.size());
   if (has_theme) set_theme(themes, o, wanted.value_or(drawn));
   Random services(seed * 0x9FB21C651E98DF25u + 17);
   if (!has_theme) draw_services(services, o);

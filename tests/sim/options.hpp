@@ -47,6 +47,8 @@ enum class FaultKind : std::uint8_t {
   month_budget,  // of all jobs, or those of an owner
   gateway_kill,   // of every service of the laptop
   service_apply,  // a new version of the service, or the one before that does not work
+  image_registry,  // is silent, refuses, or does not know its images, for the duration
+  tag_moves,       // of an image
 };
 inline constexpr int k_fault_kinds = static_cast<int>(FaultKind::cancel) + 1;
 [[nodiscard]] const char* fault_name(FaultKind kind);
@@ -111,6 +113,16 @@ struct Options {
   double program_fails = 0;  // a job's own code ends with an error once in a while
   double kills_itself = 0;   // a job: its program always ends by a signal, wherever it runs
   double half_saved = 0;     // what is killed has begun a save that nobody can be sure of, or has torn a file
+  Nanos chatter = 0;         // programs say a line so often, and hosts tell how busy they are; 0: neither
+  int late_hangs = 0;        // so many of them when all is well
+  double hangs = 0;          // an attempt stands still for longer than any rule allows
+  double stalls = 0;         // an attempt pauses for a while
+  Nanos hang_after = 0;      // of jobs on one host
+  int unmeasured = -1;       // index of a host that does not tell how busy it is
+  double insight_fails = 0;  // stacks or steps come late, or not
+  bool tells_steps = false;  // ranks report their steps
+  int images = 0;            // that jobs name by tag; 0: they are plain processes
+  double image_tags = 0;     // a job allows tags everywhere
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
   Nanos patience = 0;        // with the healed world; 0: as long as it should take
   std::uint64_t events_max = 3'000'000;  // most worlds have some thousands
@@ -127,10 +139,11 @@ struct Options {
   double words = 0, outputs = 0, replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };
 // Seeds mean what they meant when they were written down: worlds of the first kind are those of before; most of the
-// second kind are short and crowded; of the third kind, many are about one thing that seldom comes together by itself.
-enum class Drawing : std::uint8_t { first = 1, second = 2, third = 3 };
+// second kind are short and crowded; of the third kind, many are about one thing that seldom comes together by itself; the fourth kind has
+// more such things.
+enum class Drawing : std::uint8_t { first = 1, second = 2, third = 3, fourth = 4 };
 // All of it from the seed and that alone.
-[[nodiscard]] Options draw(std::uint64_t seed, Drawing drawing = Drawing::third);
+[[nodiscard]] Options draw(std::uint64_t seed, Drawing drawing = Drawing::fourth);
 [[nodiscard]] job::Spec draw_spec(const Options& options, int index, Random& random);
 
 // Two sound hosts, no faults, no jobs: for tests that add what they are about.

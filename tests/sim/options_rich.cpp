@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "image_registries.hpp"
+
 namespace gridctl::sim {
 
 Nanos draw_duration(Random& random, const Options& options) {
@@ -147,11 +149,60 @@ void about_commits(Random& random, Options& o) {
   o.secret = 0.5;
 }
 
+// Programs that stand still, on hosts that measure what they do; and what a host is asked before anybody ends them.
+void about_hangs(Random& random, Options& o) {
+  resize(o, static_cast<int>(random.between(2, 3)), static_cast<int>(random.between(1, 2)));
+  o.words = random.chance(0.7) ? 1 : 0;
+  o.chatter = random.between(2, 4) * k_s;
+  o.hangs = 0.3 + 0.5 * random.unit();
+  if (random.chance(0.5)) o.stalls = random.unit();
+  o.hang_after = random.between(60, 120) * k_s;
+  o.work = random.between(3, 6) * k_min;
+  o.save_every = o.work / random.between(3, 10);
+  o.half_saved = 0;
+  o.late_hangs = o.jobs;
+  o.faults_until *= 2;
+  std::erase_if(o.faults, [&](const Fault&) { return random.chance(0.7); });
+  o.point_faults = random.chance(0.5) ? 0 : o.point_faults;
+  if (random.chance(0.3)) o.unmeasured = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
+  if (random.chance(0.6)) o.insight_fails = random.chance(0.5) ? 1 : random.unit();
+  o.tells_steps = random.chance(0.5);
+  if (random.chance(0.4)) {
+    o.ganged = 0.5;
+    o.jobs = 2;
+    o.gpus_for_all = true;
+  }
+  strike(random, o, FaultKind::laptop_sleep, 0.6, 3);
+}
+
+// Borrowed hosts run images by digest, which registries tell late, or differently each time.
+void about_images(Random& random, Options& o) {
+  resize(o, static_cast<int>(random.between(2, 4)), static_cast<int>(random.between(2, 5)));
+  o.lent = random.chance(0.5) ? o.hosts : static_cast<int>(random.between(1, o.hosts));
+  o.images = static_cast<int>(random.between(1, 3));
+  o.image_tags = random.chance(0.3) ? 0.3 : 0;
+  o.standby = 0;
+  if (random.chance(0.4)) o.replicated = 0.6;
+  if (random.chance(0.7)) {
+    Fault first;
+    first.kind = FaultKind::image_registry;
+    first.duration = std::min(draw_duration(random, o), o.faults_until);
+    first.host = static_cast<int>(random.below(ImageHub::k_registries));
+    first.job = static_cast<int>(random.below(5));
+    o.faults.push_back(first);
+  }
+  strike(random, o, FaultKind::image_registry, 0.8, 4);
+  strike(random, o, FaultKind::tag_moves, 0.8, 5);
+  strike(random, o, FaultKind::laptop_kill, 0.4, 3);
+  strike(random, o, FaultKind::registry_error, 0.3, 2);
+}
+
 }  // namespace
 
 void set_theme(Random& random, Options& o, std::size_t which) {
   constexpr std::array<void (*)(Random&, Options&), k_themes.size()> k_set{about_spending,  about_refusals, about_standbys,
-                                                                         about_deadlines, about_ends,     about_commits};
+                                                                         about_deadlines, about_ends,     about_commits,
+                                                                         about_hangs,     about_images};
   k_set[which](random, o);
 }
 

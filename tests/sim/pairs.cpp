@@ -99,6 +99,12 @@ std::vector<Base> bases() {
   o.last_step = true;
   o.faults = {fault(FaultKind::host_power, 60 * k_s, 30 * k_s), fault(FaultKind::laptop_kill, 80 * k_s, 5 * k_s)};
   all.push_back({"a bag", o});
+  o = usual(13);
+  o.lent = o.hosts;
+  o.images = 1;
+  o.jobs = 2;
+  o.faults = {fault(FaultKind::image_registry, 0), fault(FaultKind::tag_moves, 90 * k_s), fault(FaultKind::laptop_kill, 70 * k_s, 5 * k_s)};
+  all.push_back({"images", o});
   return all;
 }
 

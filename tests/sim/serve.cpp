@@ -95,6 +95,16 @@ Result<Served> answer(Host& host, int laptop, const std::string& payload, LastPo
     const Result<wire::ResultsReply> reply = host.results(laptop, wanted);
     return Served{reply ? wire::encode(*reply) : wire::error_payload(reply.error()), {}};
   }
+  if (operation == wire::k_stacks_operation) {
+    TRY_ASSIGN(const wire::StacksRequest wanted, wire::parse_stacks(payload));
+    const Result<std::string> text = host.stacks(laptop, wanted);
+    return text ? Served{"{}", *text} : Served{wire::error_payload(text.error()), {}};
+  }
+  if (operation == wire::k_steps_operation) {
+    TRY_ASSIGN(const wire::StepsRequest wanted, wire::parse_steps(payload));
+    const Result<wire::StepsReply> reply = host.steps(laptop, wanted);
+    return Served{reply ? wire::encode(*reply) : wire::error_payload(reply.error()), {}};
+  }
   const Error unknown = make_error(Code::unsupported, "unknown operation '" + std::string(operation) + "'");
   return Served{wire::error_payload(unknown), {}};
 }

@@ -158,6 +158,7 @@ void Truth::accepts(int host, int laptop, const wire::StartRequest& request) {
   const Epoch epoch = request.spec.epoch;
   accepted_.insert({host, index(job), epoch.value});
   if (host != world_.options.liar) check_start(job, epoch), check_spec(host, laptop, request);
+  check_image(host, laptop, request);
   if (promises_.contains({host, index(job), epoch.value}))
     throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " is accepted by host" +
                               std::to_string(host) + ", which has promised that it never will be");
@@ -224,7 +225,7 @@ void Truth::final_check() {
     if (!job::is_final(state.visible()))
       throw Violation("L1", which + " does not finish in a healthy world: " +
                                 std::string(job::state_name(state.visible())) + ", " + state.reason_text);
-    if (state.visible() == job::JobState::failed && state.reason != "program_failed" &&
+    if (state.visible() == job::JobState::failed && state.reason != "program_failed" && state.reason != "hung" &&
         state.overtaken_by != job::Overtaken::tasks_failed)
       throw Violation("L1", which + " failed by no fault of its own: " + state.reason_text);
     if (!state.pending_cleanups.empty() && !is_liar(state.pending_cleanups.front().host))

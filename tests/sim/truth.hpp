@@ -48,6 +48,11 @@ struct Payload {  // the job's own program on a host
   Nanos ready_at = 0;  // of a server
   Nanos alone = 0, alone_since = -1;  // without a supervisor, which was killed: only its lease ends it then
 
+  Nanos stands_since = -1, stood = 0, longest_stand = 0;  // it computes nothing and says nothing; all earlier times
+  std::pair<Nanos, Nanos> last_stand{-k_min, -k_min};
+  std::vector<Nanos> signs;  // lines and saves, where programs chat
+  std::int64_t steps = 0;    // as its ranks report them
+
   void loses_supervisor(Nanos now) { if (alone_since < 0) alone_since = now; }
   void has_supervisor(Nanos now) { if (alone_since >= 0) alone += now - std::exchange(alone_since, -1); }
 };
@@ -113,6 +118,16 @@ class Truth {
   void check_told(Laptop& laptop, const control::TrackedJob& job);
   void check_standbys() const;
 
+  // Who stands still; truth_hangs.cpp.
+  [[nodiscard]] bool stands(const Payload& payload) const;  // or one of its gang does
+  void check_hung(const JobId& job, Epoch epoch, bool is_ended);
+  void check_hangs(Laptop& laptop, const control::TrackedJob& job);
+
+  // Images by tag; truth_images.cpp.
+  void image_told(int laptop, int image, const std::string& digest);  // by its registry
+  void check_image(int host, int laptop, const wire::StartRequest& request);
+  void check_image_waits(Laptop& laptop, const control::TrackedJob& job);
+
   // Gangs: all members or none; truth_gangs.cpp.
   void check_start(const JobId& job, Epoch epoch) const;
   void check_holds(Laptop& laptop);
@@ -134,6 +149,7 @@ class Truth {
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
   std::uint64_t restarts = 0, finished = 0;
+  int late_hangs = 0;  // of programs that began in the healed world
   bool has_monthly_budgets = false;  // the user has set one at any time
   std::map<std::string_view, std::uint64_t> rules_met;  // how often each rule was held against what is
   // From a host's power loss until the job's program runs again; from a snapshot until it is the head.
@@ -246,6 +262,10 @@ class Truth {
   std::map<std::string, Nanos> next_look_at_belief_, free_since_;   // by job
   std::map<std::pair<std::string, int>, Nanos> unrenewed_since_;    // job, host
   Nanos healed_at_ = -1;
+  std::set<std::pair<int, std::uint64_t>> hung_told_;  // job, epoch
+  std::set<std::tuple<int, int, std::string>> images_told_;  // laptop, image, digest
+  std::map<int, std::string> digests_;                       // by family: what ran on a borrowed host first
+  std::map<std::string, Nanos> wants_digest_since_;          // by job
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };
 

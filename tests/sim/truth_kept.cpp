@@ -100,6 +100,7 @@ bool Truth::is_lost_told(const JobId& job, Epoch epoch) const {
 
 void Truth::told(int, const JobId& job, const job::Record& record) {
   if (record.kind == "checkpoint_fetch_failed") fetch_failed_.insert({index(job), record.epoch.value});
+  if (record.kind == "hangs") check_hung(job, record.epoch, false);
   if (record.kind == "host_lost") given_up_at_.try_emplace({index(job), record.epoch.value}, world_.now);
   if (tells_loss_there(record.kind)) stray_lost_told_.insert({index(job), record.epoch.value});
   // What could not be fetched while the attempt ran may have been fetched since.

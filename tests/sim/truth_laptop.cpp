@@ -277,6 +277,8 @@ void Truth::stepped(int laptop, const job::State& before, const job::Event& what
   if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
   if (const auto* collected = as<job::Collected>(what)) check_last_line(before, after, *collected);
   if (const auto* move = as<job::MoveRequested>(what)) check_move(laptop, before, *move);
+  const auto* hung = as<job::Hung>(what);
+  if (hung != nullptr && world_.jobs[static_cast<std::size_t>(index(after.id))].spec.service == std::nullopt) check_hung(after.id, hung->epoch, true);
   check_needless(laptop, before, what);
   check_final(before, after);
   check_last(laptop, before, after);

@@ -89,6 +89,7 @@ void Truth::check_fresh(Laptop& laptop, const control::TrackedJob& job) {
   std::vector<Nanos> common;
   for (const job::Member& member : attempt.members) {
     if (is_liar(member.host)) return;
+    if (member.part >= job::Part::ended) return void(stale_.erase(id));  // what it left is fetched when its gang ends
     const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member.host))];
     if (host.disk_full || laptop.waits_for_files_of(member.host)) return void(stale_.erase(id));
     const std::vector<Nanos> steps = host.told_steps(laptop.index(), job.id(), attempt.epoch);
@@ -187,6 +188,7 @@ void Truth::check_choice(int laptop, const job::State& before, const job::State&
     return found == before.avoided.end() ? 0 : found - before.avoided.begin() + 1;
   };
   const HostName& chosen = attempt.lead().host;
+  const control::TrackedJob* tracked = std::as_const(*there.controller()).book().find(after.id);
   // Where it could not be started at all, nothing is held against the host.
   const bool began = std::ranges::all_of(before.setbacks, [](const job::Setback& one) { return one.host.empty(); });
   const bool barren = began && row.second >= k_barren && before.restarts_in_row >= k_barren;
@@ -196,7 +198,7 @@ void Truth::check_choice(int laptop, const job::State& before, const job::State&
     const auto since = answers_since_.find({laptop, host});
     const bool rests = std::ranges::any_of(before.setbacks, [&](const job::Setback& one) { return one.host == name; });
     if (name == chosen || rests || since == answers_since_.end() || world_.now - since->second < k_heard) continue;
-    if ((turn(name) < turn(chosen) || (barren && turn(name) == 0)) && could_take(there, host, spec))
+    if ((turn(name) < turn(chosen) || (barren && turn(name) == 0)) && could_take(there, host, tracked == nullptr ? spec : tracked->spec()))
       untrue("W9", after.id, "is placed on " + chosen.value + ", where it has come to nothing later than on " + name.value + ", which is free");
   }
 }

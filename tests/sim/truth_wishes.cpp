@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host.hpp"
+#include "job/image_reference.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -150,7 +151,10 @@ void Truth::audit(Laptop& laptop) {
     // What an attempt has used that was given up is known when it is given up.
     Nanos& waits = waits_since_.try_emplace(id, world_.now).first->second;
     if (job->state().attempt() != nullptr) waits = world_.now;
-    if (clear < k_heed || job->unsure) continue;
+    if (job->unsure) continue;
+    check_image_waits(laptop, *job);
+    if (clear < k_heed) continue;
+    check_hangs(laptop, *job);
     check_limits(laptop, *job);
     check_told(laptop, *job);
     check_emptied(laptop, *job);
@@ -213,7 +217,8 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const job::Spec& spec = job.spec();
   const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
-  if (!any || clock_is_set() || just_resumed || is_stopping(job.state())) return;
+  const bool may_rest = world_.now - laptop.stalled_at < k_min + k_heed;
+  if (!any || may_rest || clock_is_set() || just_resumed || is_stopping(job.state())) return;
   // One that waits uses nothing of its own, and is looked at like any other.
   if (job.state().attempt() != nullptr && !has_answered_for_long(laptop, job.state())) return;
   if (job.state().attempt() == nullptr && job.in<job::Waiting>() == nullptr) return;
@@ -229,9 +234,11 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
     broken("W3", job.id(), "goes on after its deadline");
 }
 
-// A host that could take it: it answers, is not to be emptied itself, and nothing of anybody is there.
+// A host that could take it: it answers, is not to be emptied itself, and nothing of anybody is there. A borrowed one is
+// given no image by its tag.
 bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
   const Host& there = *world_.hosts[static_cast<std::size_t>(host)];
+  if (host < world_.options.lent && !job::images_without_digest(spec).empty()) return false;
   const control::FleetHost* known = laptop.controller()->fleet().find(there.name());
   // It may have been given to another job a moment ago.
   const bool is_given = std::ranges::any_of(laptop.controller()->book().all(), [&](const auto& entry) {
@@ -272,7 +279,7 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
-  if (world_.healed && waiting != nullptr && !job.spec().service && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
+  if (world_.healed && waiting != nullptr && job::images_without_digest(job.spec()).empty() && !job.spec().service && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
       job.spec().num_nodes == 1 && job.spec().twin_of.value.empty() && !is_behind_a_gang(laptop, job))
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();

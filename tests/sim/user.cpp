@@ -32,6 +32,7 @@ Laptop::Laptop(World& world, int index)
       net_(world, run_, index),
       freight_(world, run_, net_, index, disk_full),
       folders_(world, index),
+      images_(world, run_, index),
       gateways_(world, index, [this] { return backend_->records(); }, disk_full) {
   if (!backend_->open()) throw Violation("R", "the registry cannot be made");
   for (std::size_t i = 0; i < world.hosts.size(); ++i) {
@@ -74,7 +75,7 @@ void Laptop::start() {
   settings.health_every = {};
   settings.tick = Duration{world_.options.tick};
   controller_ = std::make_unique<control::Controller>(
-      control::World{clock_, run_, net_, records_, freight_, folders_}, settings,
+      control::World{clock_, run_, net_, records_, freight_, folders_, &images_}, settings,
       world_.concerns.empty() ? std::span<const control::ConcernMaker>(control::k_concerns) : world_.concerns);
   if (controller_->start()) {
     if (world_.options.services > 0)

@@ -14,6 +14,7 @@
 #include "folders.hpp"
 #include "freight.hpp"
 #include "gateways.hpp"
+#include "image_registries.hpp"
 #include "network.hpp"
 #include "records.hpp"
 #include "watched_records.hpp"
@@ -29,6 +30,7 @@ class Laptop {
   void begin();               // the daemon starts, when it does not run
   void die(bool power_lost);  // kill -9, or the machine with it
   bool disk_full = false, registry_trouble = false;
+  Nanos stalled_at = -2 * k_min;  // its loop: a rule that waited for the disk rests for up to a minute then
   void disturbed() { clear_since_ = world_.now; }
   void wait_for_disk();  // of its daemon
   [[nodiscard]] bool is_doomed() const { return doomed_.has_value(); }  // it dies as soon as its disk lets it
@@ -79,6 +81,7 @@ class Laptop {
   SimNetwork net_;
   SimFreight freight_;
   SimFolders folders_;
+  SimImages images_;
   SimGateways gateways_;
   std::unique_ptr<control::Controller> controller_;
   std::unique_ptr<control::Gateways> gateway_watch_;  // in worlds with services

@@ -103,6 +103,7 @@ Result<std::optional<wire::AttemptStatus>> View::status(const AttemptKey& key) {
     found->status.log_bytes = folder->log.size();
     for (const Snapshot& snapshot : folder->snapshots) found->status.checkpoints.push_back(snapshot.checkpoint);
   }
+  if (host_.world_.options.chatter > 0) host_.tell_life(key_of(key), found->status);
   return std::optional{std::move(found->status)};
 }
 

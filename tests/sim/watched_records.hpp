@@ -38,6 +38,9 @@ class WatchedRecords : public testing::ForwardedRecords<WatchedRecords> {
   Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
   Result<job::Step> replace(const JobId& id, const job::Spec& spec, const std::vector<registry::Input>& inputs,
                             const job::TimedEvent& event) override;
+  Result<void> update_spec(const JobId& id, const job::Spec& spec) override {
+    return look([&](registry::AllRecords& records) { return records.update_spec(id, spec); });
+  }
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<job::Step> take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) override;

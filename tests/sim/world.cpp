@@ -7,6 +7,7 @@
 #include "bag_truth.hpp"
 #include "faults.hpp"
 #include "host.hpp"
+#include "image_registries.hpp"
 #include "service_truth.hpp"
 #include "truth.hpp"
 #include "user.hpp"
@@ -30,6 +31,7 @@ World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(tra
   truth = std::make_unique<Truth>(*this);
   bags = std::make_unique<BagTruth>(*this);
   services = std::make_unique<ServiceTruth>(*this);
+  image_hub = std::make_unique<ImageHub>(*this);
   Random specs = rng.fork();
   for (int i = 0; i < options.jobs; ++i) {
     SimJob job;
@@ -150,6 +152,7 @@ void World::stall(int id) {
   run_until(now + points.delay());
   while (one.asleep && !queue_.empty()) run_until(now + k_s);
   one.stalled = false;
+  laptops[static_cast<std::size_t>(id)]->stalled_at = now;
   release(one, id);
   if (laptops[static_cast<std::size_t>(id)]->is_doomed()) throw Killed{};
 }

@@ -29,6 +29,7 @@ namespace gridctl::sim {
 class Host;
 class Laptop;
 class Truth;
+class ImageHub;
 class BagTruth;
 class ServiceTruth;
 
@@ -146,6 +147,7 @@ class World {
   std::unique_ptr<Truth> truth;
   std::unique_ptr<BagTruth> bags;
   std::unique_ptr<ServiceTruth> services;
+  std::unique_ptr<ImageHub> image_hub;
   std::vector<std::string> lines;  // of the trace
   std::span<const control::ConcernMaker> concerns;  // of the daemons; empty: those that ship
 

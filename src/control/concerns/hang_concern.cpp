@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
+#include "control/reach/pace.hpp"
 #include "job/idleness.hpp"
 #include "registry/use.hpp"
 
@@ -16,6 +17,7 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_measured_lately = std::chrono::minutes{1};
+constexpr Duration k_answered_lately = 3 * k_heartbeat_max;  // a longer silence says nothing about the job
 constexpr std::size_t k_stack_lines = 80;  // of the stacks
 constexpr const char* k_lone_stacks = "stacks of one";
 
@@ -49,6 +51,7 @@ class HangConcern : public Concern, public FleetListener {
       const job::Member* member = attempt->on(host.provider.name);
       if (member == nullptr || status.phase != wire::AttemptPhase::running) continue;
       Watch& mine = watch(*job, *attempt);
+      mine.answered_at = now;
       if (status.paused_ms_ago >= 0) mine.idleness.unknown(now);
       const std::uint64_t newest = status.checkpoints.empty() ? 0 : status.checkpoints.back().number;
       const std::pair<std::uint64_t, std::uint64_t> seen{status.log_bytes, newest};
@@ -64,7 +67,9 @@ class HangConcern : public Concern, public FleetListener {
       if (running == nullptr || running->move || job.unsure || found == watched_.end()) return;
       Watch& mine = found->second;
       if (mine.epoch != running->attempt.epoch) return;
-      if (!controls_.mover.is_settled(job) || !mine.measured_at || now - *mine.measured_at > k_measured_lately)
+      const bool is_measured = mine.measured_at && now - *mine.measured_at <= k_measured_lately;
+      // This machine may have slept.
+      if (!controls_.mover.is_settled(job) || !is_measured || now - mine.answered_at > k_answered_lately)
         return mine.idleness.unknown(now);
       judge(job, mine, now);
     });
@@ -78,6 +83,7 @@ class HangConcern : public Concern, public FleetListener {
     Epoch epoch;
     job::Idleness idleness;
     std::pair<std::uint64_t, std::uint64_t> seen{};  // output, newest checkpoint
+    BootTime answered_at{};  // its host
     std::optional<BootTime> measured_at{};
     bool has_gpus = false;
     bool hung = false;  // and told of

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
+#include "control/reach/pace.hpp"
 #include "job/rank_pace.hpp"
 #include "sched/ranks.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr Duration k_steps_every = std::chrono::seconds{15};  // a login each: seldom, and
 constexpr int k_steps_tries = 4;                              // not at all of jobs that tell no steps
 constexpr std::size_t k_lines_kept = 80;                      // of the stacks of one host
+constexpr Duration k_heard_lately = 3 * k_heartbeat_max;        // a silence that says nothing about the gang
 constexpr const char* k_stacks_name = "stacks";
 constexpr const char* k_steps_name = "steps";
 
@@ -46,6 +48,7 @@ class ProgressConcern : public Concern, public FleetListener {
       const job::Member* member = attempt->on(host.provider.name);
       if (member == nullptr || status.phase != wire::AttemptPhase::running) continue;
       Watch& mine = watch(*job, *attempt);
+      mine.heard[member->rank] = controls_.world.clock.boot();
       const std::uint64_t newest = status.checkpoints.empty() ? 0 : status.checkpoints.back().number;
       const std::pair<std::uint64_t, std::uint64_t> seen{status.log_bytes, newest};
       if (std::exchange(mine.seen[member->rank], seen) != seen) mine.progress.sign(controls_.world.clock.boot());
@@ -57,7 +60,8 @@ class ProgressConcern : public Concern, public FleetListener {
       const auto* running = job.in<job::Running>();
       if (running == nullptr || !running->attempt.is_gang() || running->move || job.unsure) return;
       Watch& mine = watch(job, running->attempt);
-      if (!controls_.mover.is_settled(job)) return mine.progress.pause(now);  // silence is another's matter
+      // Silence is another's matter, and this machine may have slept.
+      if (!controls_.mover.is_settled(job) || !is_heard(mine, running->attempt, now)) return mine.progress.pause(now);
       judge_hang(job, mine, now);
       judge_pace(job, mine, now);
     });
@@ -82,6 +86,7 @@ class ProgressConcern : public Concern, public FleetListener {
     job::RankPace pace;
     std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  // by rank of the host: output, newest checkpoint
     std::map<std::uint32_t, std::int64_t> told;                   // by rank: the newest step
+    std::map<int, BootTime> heard;                                // by rank of the host
     BootTime next_steps{};
     int without_steps = 0;  // answers in a row
     bool hung = false;
@@ -105,6 +110,14 @@ class ProgressConcern : public Concern, public FleetListener {
     for (const job::Member& member : attempt.members)
       if (std::optional<HostReach> reach = controls_.fleet.reach(member.host)) members.emplace_back(*std::move(reach), member.host);
     return members;
+  }
+
+  // Nothing more comes from a member that has ended.
+  [[nodiscard]] static bool is_heard(const Watch& mine, const job::Attempt& attempt, BootTime now) {
+    return std::ranges::all_of(attempt.members, [&](const job::Member& member) {
+      const auto last = mine.heard.find(member.rank);
+      return member.part >= job::Part::ended || (last != mine.heard.end() && now - last->second <= k_heard_lately);
+    });
   }
 
   void judge_hang(TrackedJob& job, Watch& mine, BootTime now) {

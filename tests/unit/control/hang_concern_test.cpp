@@ -118,6 +118,21 @@ TEST_F(LoneHang, IsNotConcludedFromWhatNobodyMeasures) {
   EXPECT_THAT(told("hangs"), IsEmpty()) << "idle processors do not show that a GPU is idle";
 }
 
+TEST_F(LoneHang, IsNotConcludedFromTheTimeThatThisMachineSlept) {
+  begin([](job::Spec& spec) {
+    spec.recovery.restart_one = true;
+    spec.recovery.hang_after = 30s;
+  });
+  computes(5min, 90);
+  clock.pass(50s);
+  concern->tick(clock.boot());
+  run.settle();
+  EXPECT_NE(job("lone").in<job::Running>(), nullptr);
+  EXPECT_THAT(told("stacks"), IsEmpty());
+  computes(40s, 0);
+  EXPECT_NE(job("lone").in<job::Stopping>(), nullptr) << "from then on it is judged again";
+}
+
 TEST_F(LoneHang, IsNotConcludedOfAJobThatPrintsIsPausedOrServes) {
   begin();
   computes(5min, 90);

@@ -60,12 +60,25 @@ class GangProgress : public testing::FollowedJobs {
     status.phase = wire::AttemptPhase::running;
     status.log_bytes = log_bytes;
     change(status);
+    said[name] = status;
+    answers(name);
+  }
+  void answers(const std::string& name) {
+    if (std::as_const(book).find({"gang"}) == nullptr) return;
+    wire::AttemptStatus status = said[name];
+    if (status.job.value.empty()) status.job = {"gang"}, status.epoch = gang().epoch, status.phase = wire::AttemptPhase::running;
     wire::PollReply reply;
     reply.attempts = {status};
     listener().polled(host(name), reply);
   }
+  // Both hosts answer all the while.
   void look(Duration later = {}) {
-    clock.pass(later);
+    do {
+      const Duration step = std::min<Duration>(later, 5s);
+      clock.pass(step);
+      later -= step;
+      for (const char* name : {"ada", "bob"}) answers(name);
+    } while (later > Duration{});
     concern().tick(clock.boot());
     run.settle();
   }
@@ -95,6 +108,7 @@ class GangProgress : public testing::FollowedJobs {
 
   testing::ScriptedFreight bulk;
   std::uint64_t lines = 0;
+  std::map<std::string, wire::AttemptStatus> said;
   std::optional<Placement> placement_;
   std::optional<Attempts> attempts_;
   std::optional<Mover> mover_;
@@ -112,6 +126,20 @@ TEST_F(GangProgress, ThatStopsIsShownAndBegunAnew) {
   EXPECT_NE(job("gang").in<job::Stopping>(), nullptr);
   EXPECT_THAT(gang().reason_text, HasSubstr("no progress for 31 s"));
   EXPECT_THAT(told("hangs"), IsEmpty());
+}
+
+TEST_F(GangProgress, ThatStopsWhenAMemberIsDoneIsSeenAtTheOther) {
+  begin();
+  works();
+  job::End end;
+  end.kind = job::EndKind::exited;
+  end.exit_code = 0;
+  end.rank = 1;
+  book.apply({"gang"}, job::AttemptEnded{gang().epoch, end});
+  says("bob", 0, [](wire::AttemptStatus& status) { status.phase = wire::AttemptPhase::ended; });
+  ASSERT_NE(job("gang").in<job::Running>(), nullptr);
+  look(31s);
+  EXPECT_NE(job("gang").in<job::Stopping>(), nullptr);
 }
 
 TEST_F(GangProgress, ThatStopsIsOnlyToldWhereTheFileWantsThat) {
@@ -153,12 +181,14 @@ TEST_F(GangProgress, IsNotSeenInWhatIsNotThisAttempts) {
   begin();
   works();
   clock.pass(25s);
+  const wire::AttemptStatus before = said["ada"];
   says("ada", ++lines, [](wire::AttemptStatus& status) { status.epoch = {99}; });
   says("ada", ++lines, [](wire::AttemptStatus& status) { status.phase = wire::AttemptPhase::stopping; });
   says("ada", ++lines, [](wire::AttemptStatus& status) { status.job = {"other"}; });
   add("eve");
   ASSERT_TRUE(fleet().refresh());
   says("eve", ++lines);
+  said["ada"] = before;
   look(6s);
   EXPECT_EQ(asked("stacks"), 2);
 }
@@ -191,10 +221,24 @@ TEST_F(GangProgress, IsNotJudgedWhileAHostIsSilentOrToBeEmptied) {
   EXPECT_EQ(asked("stacks"), 2);
 }
 
+TEST_F(GangProgress, IsNotJudgedByTheTimeThatThisMachineSlept) {
+  begin();
+  works();
+  clock.pass(10min);
+  concern().tick(clock.boot());
+  run.settle();
+  EXPECT_EQ(asked("stacks"), 0) << "nobody has asked its hosts meanwhile";
+  look(29s);
+  EXPECT_EQ(asked("stacks"), 0);
+  look(2s);
+  EXPECT_EQ(asked("stacks"), 2) << "from then on it is judged again";
+}
+
 TEST_F(GangProgress, ThatGoesOnWhileItsHostsAreAskedIsLeftAlone) {
   begin();
   works();
   clock.pass(31s);
+  for (const char* name : {"ada", "bob"}) answers(name);
   concern().tick(clock.boot());
   says("ada", ++lines);
   concern().tick(clock.boot());
