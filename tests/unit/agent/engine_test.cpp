@@ -108,6 +108,16 @@ TEST(Engine, SetsLimits) {
   EXPECT_THAT(command_line(EngineKind::podman, spec), HasSubstr("--cpus 1.50"));
 }
 
+TEST(Engine, LetsNoImageChooseItsGpus) {
+  // NVIDIA's older hooks show an image that says so all GPUs of the machine, whatever was leased.
+  Gpu gpu;
+  gpu.uuid = "GPU-1";
+  constexpr const char* k_none = "--env NVIDIA_VISIBLE_DEVICES=void";
+  for (const EngineKind kind : {EngineKind::docker, EngineKind::podman}) EXPECT_THAT(command_line(kind, a_spec()), HasSubstr(k_none));
+  EXPECT_THAT(command_line(EngineKind::podman, a_spec(), {gpu}), HasSubstr(k_none)) << "it gets them another way";
+  EXPECT_THAT(command_line(EngineKind::docker, a_spec(), {gpu}), Not(HasSubstr("NVIDIA_VISIBLE_DEVICES"))) << "docker sets it";
+}
+
 TEST(Engine, ShowsOnlyTheLeasedGpus) {
   Gpu one, two;
   one.uuid = "GPU-1", two.uuid = "GPU-2";

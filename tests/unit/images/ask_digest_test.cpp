@@ -159,6 +159,18 @@ TEST(AskDigest, GoesToWhereTheRegistryIs) {
   EXPECT_THAT(none.asked, IsEmpty());
 }
 
+TEST(AskDigest, IsAskedWithoutTlsOfThisMachineAlone) {
+  // A name that only looks like an address of this machine's leads anywhere.
+  for (const char* image : {"127.evil.example/a:1", "127.0.0.1.evil.example/a:1", "localhost.evil.example/a:1", "127.1/a:1", "reg.example/a:1"}) {
+    Script script{{good()}, {}};
+    (void)script.digest(image);
+    for (const std::string& url : script.asked) EXPECT_THAT(url, ::testing::StartsWith("https://")) << image;
+  }
+  Script near{{plain(307, {{"location", "http://127.evil.example/x"}}), good()}, {}};
+  EXPECT_FALSE(near.digest("127.0.0.1:5000/a:1").has_value()) << "nor does a redirect from here";
+  EXPECT_EQ(near.asked.size(), 1u);
+}
+
 TEST(AskDigest, FollowsARedirectWithoutItsToken) {
   Script script{{plain(401, {{"www-authenticate", "Bearer realm=\"https://auth.example/t\""}}), plain(200, {}, R"({"token":"T"})"),
                  plain(307, {{"location", "https://other.example/m"}}), good()}, {}};
@@ -171,7 +183,10 @@ TEST(AskDigest, FollowsARedirectWithoutItsToken) {
 }
 
 TEST(AskDigest, IsLedNeitherToThisMachineNorOutOfTlsNorInCircles) {
-  for (const char* to : {"http://reg.example/x", "https://localhost/x", "https://127.0.0.1:8443/x", "file:///etc/passwd", "//other.example/x", ""}) {
+  for (const char* to : {"http://reg.example/x", "https://localhost/x", "https://127.0.0.1:8443/x", "file:///etc/passwd", "//other.example/x", "",
+                         "https://169.254.169.254/latest", "https://[::1]/x", "https://[::ffff:127.0.0.1]:8443/x", "https://[fe80::1]/x", "https://0.0.0.0/x",
+                         "https://localhost./x", "https://LOCALHOST/x", "https://x.localhost/x", "https://2130706433/x", "https://0x7f000001/x", "https://127.1/x",
+                         "https://0177.0.0.1/x", "ftp://other.example/x", "https://me:secret@other.example/x"}) {
     Script script{{plain(307, {{"location", to}}), good()}, {}};
     EXPECT_FALSE(script.digest("reg.example/a:1").has_value()) << to;
     EXPECT_EQ(script.asked.size(), 1u) << to;
