@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <thread>
 #include <utility>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/bench.hpp"
 #include "agent/engine.hpp"
 #include "agent/guest_disk.hpp"
@@ -17,6 +20,7 @@
 #include "agent/ledger.hpp"
 #include "agent/network.hpp"
 #include "agent/owner_terms.hpp"
+#include "agent/process_tree.hpp"
 #include "agent/ranks.hpp"
 #include "agent/requests.hpp"
 #include "base/formatted.hpp"
@@ -43,6 +47,7 @@ constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago l
 constexpr std::string_view k_gpu_notice = "gpu";
 constexpr std::string_view k_standby_operation = "standby";
 constexpr std::array<std::string_view, 4> k_beginnings{"prepare", k_standby_operation, k_put_operation, "seal"};
+constexpr Duration k_lock_patience = std::chrono::seconds{3}, k_lock_look = std::chrono::milliseconds{50};
 constexpr std::size_t k_attempts_least = 32;        // of one researcher at once
 constexpr std::uint64_t k_processes_least = 512;    // of one attempt: programs with many threads begin
 constexpr std::string_view k_owners_program = "a program of its owner";
@@ -317,6 +322,33 @@ int list(HostFolders& host) {
   return 0;
 }
 
+// Another process may hold a job's lock for long: it removes what the job's earlier attempts left, for instance.
+bool is_lock_free(HostFolders& host, const JobId& job, BootTime until, os::Clock& clock) {
+  const os::Path lock = host.attempt({job, Epoch{1}}).path.parent_path() / "lock";
+  for (;; os::pause_for(k_lock_look)) {
+    if (const auto taken = os::FileLock::try_acquire(lock); !taken || *taken) return true;
+    if (clock.boot() >= until) return false;
+  }
+}
+
+// The first process of the attempt, by the ledger, which the job cannot write; all others end with it.
+void kill_first_process(HostFolders& host, const ControllerId& controller, const AttemptKey& key, os::Clock& clock) {
+  const auto lease = Ledger(lease_directory(), agent::Machine::real(), clock).find(controller, key.job, key.epoch);
+  std::optional<os::ProcessId> first;
+  if (lease && *lease && (*lease)->boot_id == os::boot_id() && os::is_alive((*lease)->payload)) first = (*lease)->payload;
+  if (!first) first = lock_holder(host.attempt(key).run(newest_launch(host.attempt(key))) / "lock");
+  if (first && first->pid > 1) signal_each({*first}, SIGKILL);
+}
+
+// The owner has his machine back also where the order cannot be written, as on a full disk. Then nothing is saved.
+void end_attempt(HostFolders& host, Requests& requests, const ControllerId& controller, const AttemptKey& key, Duration grace, BootTime patience, os::Clock& clock) {
+  Result<void> stopped = make_error(Code::busy, "another process holds its lock");
+  if (is_lock_free(host, key.job, patience, clock)) stopped = requests.stop({OpId{os::random_id(16)}, key.job, key.epoch, grace});
+  if (stopped) return;
+  std::fprintf(stderr, "gridctl-agent: %s: %s; it is killed\n", key.job.value.c_str(), stopped.error().message.c_str());
+  kill_first_process(host, controller, key, clock);
+}
+
 // The job is told why before it is ended. A word that stands there already was first.
 void give_notice(HostFolders& host, const AttemptKey& key, std::string_view why) {
   const os::Path file = host.attempt(key).notice_file();
@@ -345,14 +377,14 @@ std::size_t benchmarks_with_gpus(const ControllerId& controller, os::Clock& cloc
   }));
 }
 
-int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why, bool fresh_at_once) {
+int end_all(HostFolders& host, Requests& requests, const ControllerId& controller, Duration grace, std::string_view why, bool fresh_at_once, os::Clock& clock) {
   int running = 0;
+  const BootTime patience = clock.boot() + k_lock_patience;  // for all of them together
   for (const GuestAttempt& one : attempts_of(host)) {
     if (has_ended(one)) continue;
     ++running;
     give_notice(host, one.key, why);
-    const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, fresh_at_once ? grace_for(one, grace) : grace});
-    if (!stopped) std::fprintf(stderr, "gridctl-agent: %s\n", stopped.error().message.c_str());
+    end_attempt(host, requests, controller, one.key, fresh_at_once ? grace_for(one, grace) : grace, patience, clock);
   }
   std::printf("%d\n", running);
   return 0;
@@ -372,7 +404,7 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   return std::nullopt;
 }
 
-int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, std::size_t benchmarks, os::Clock& clock) {
+int reclaim(HostFolders& host, Requests& requests, const ControllerId& controller, Duration grace, bool always, std::size_t benchmarks, os::Clock& clock) {
   std::vector<GuestAttempt> holding = attempts_of(host);
   std::erase_if(holding, [&](const GuestAttempt& one) { return !holds_gpus(host, one); });
   if (holding.empty() && benchmarks == 0 && !always) return std::puts("idle") < 0 ? 1 : 0;
@@ -380,7 +412,7 @@ int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, 
   if (!program) return std::puts("free") < 0 ? 1 : 0;
   for (const GuestAttempt& one : holding) {
     give_notice(host, one.key, k_gpu_notice);
-    (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace_for(one, grace)});  // asked again soon
+    end_attempt(host, requests, controller, one.key, grace_for(one, grace), clock.boot() + k_lock_patience, clock);  // asked again soon
   }
   return std::printf("taken\t%zu\t%s\n", holding.size() + benchmarks, program->c_str()) < 0 ? 1 : 0;
 }
@@ -418,8 +450,8 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   if (!grace) return 2;
   const std::string_view why = arguments.size() >= 4 ? arguments[3] : "";
   if (verb == GuestVerb::end && !why.empty() && !check_component("the reason", why)) return 2;
-  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why, arguments.size() == 5);
-  return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, benchmarks_with_gpus(controller, clock), clock);
+  if (verb == GuestVerb::end) return end_all(host, requests, controller, std::chrono::milliseconds{*grace}, why, arguments.size() == 5, clock);
+  return reclaim(host, requests, controller, std::chrono::milliseconds{*grace}, arguments.size() == 4, benchmarks_with_gpus(controller, clock), clock);
 }
 
 }  // namespace gridctl::agent

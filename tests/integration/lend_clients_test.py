@@ -160,6 +160,41 @@ class Clients(lender.LenderCase):
         self.owners("lend pause --grace 1s")
         wait_until("nothing to run", 30, lambda: not self.containers(), lambda: self.grid.as_worker(LENT, "podman ps"))
 
+    def test_no_number_of_an_attempt_keeps_it_running(self):
+        """The order to end it is written beside the attempt, by numbers that are read again."""
+        self.joined()
+        client = self.client()
+        job = secrets.token_hex(5)
+        self.start(client, job)
+        for epoch in (1 << 63, (1 << 64) - 1):
+            self.assertIn("error", self.start(client, secrets.token_hex(5), epoch))
+            for op, fields in (("stop", {"grace_ms": 0}), ("clean", {})):
+                self.assertIn("error", client.ask(op, id=secrets.token_hex(8), job=job, epoch=epoch, **fields), op)
+        wait_until("the job to run", 60, self.containers)
+        # Nor does an order that cannot be written, as on a full disk.
+        self.grid.as_worker(LENT, f"chmod 500 .gridctl/jobs/*/{job}/1/ctl")
+        began = time.monotonic()
+        self.owners("lend pause --grace 1s")
+        wait_until("nothing to run", 30, lambda: not self.containers(), lambda: self.grid.as_worker(LENT, "podman ps; ls -la .gridctl/jobs/*/*"))
+        grid.figure("lend pause where no order can be written", f"{time.monotonic() - began:.1f} s")
+        self.grid.as_worker(LENT, f"chmod 700 .gridctl/jobs/*/{job}/1/ctl")
+
+    def test_a_lock_that_is_held_keeps_no_job_running(self):
+        """Whoever removes the millions of files that an earlier attempt left holds it for minutes."""
+        self.joined()
+        client = self.client()
+        job = secrets.token_hex(5)
+        self.start(client, job)
+        wait_until("the job to run", 60, self.containers)
+        holds = "import fcntl,sys,time; f=open(sys.argv[1],'r+'); fcntl.flock(f,fcntl.LOCK_EX); print('held',flush=True); time.sleep(300)"
+        self.grid.as_worker(LENT, f"(setsid python3 -c \"{holds}\" $HOME/.gridctl/jobs/{client.controller}/{job}/lock > /tmp/held 2>&1 < /dev/null &); "
+                                  "until grep -q held /tmp/held; do sleep 0.1; done")
+        self.addCleanup(lambda: self.grid.signal(LENT, self.grid.pids(LENT, "fcntl.flock"), 9))
+        began = time.monotonic()
+        self.owners("lend pause --grace 1s")
+        grid.figure("lend pause where a job's lock is held", f"{time.monotonic() - began:.1f} s")
+        self.assertEqual(self.containers(), [])
+
     def test_a_benchmark_acts_on_no_other_program(self):
         """The program that tests GPUs also takes those of others off them, by their process ids."""
         self.joined()

@@ -333,6 +333,14 @@ TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {
     spec.mounts.push_back({Digest{}, bad});
     EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << bad;
   }
+  for (const char* root : {"/", "//", "///"}) {
+    auto spec = a_spec();
+    spec.checkpoint_path = root;
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << root;
+    spec = a_spec();
+    spec.mounts.push_back({Digest{}, root});
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << root;
+  }
   auto option = a_spec();
   option.image = "--privileged";
   EXPECT_THAT(check_spec(option), gridctl::testing::FailsWith(Code::refused));
