@@ -196,9 +196,7 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   }
   const BootTime began = context.clock.boot();
   int ended = 0;
-  for (const lend::Lent& lent : all) {  // first all of them, so that none takes the room of another
-    (void)pause_until(lent, until);  // on a full disk the jobs end all the same
-  }
+  for (const lend::Lent& lent : all) (void)pause_until(lent, until);  // first all: none takes another's room. If the disk is full, later
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
     TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace, "pause"));

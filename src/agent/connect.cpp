@@ -300,9 +300,7 @@ class Connection {
       });
     if (operation == wire::k_health_operation) {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
-      wire::HealthReply told = health_->answer(request);
-      if (guest_) Guest::limit(told);
-      return reply(frame.stream, wire::encode(told));
+      return reply(frame.stream, wire::encode(guest_ ? Guest::limited(health_->answer(request)) : health_->answer(request)));
     }
     if (operation == wire::k_prepare_operation)
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
@@ -313,9 +311,7 @@ class Connection {
           TRY(requests_->stop({request.op, request.spec.job, request.spec.epoch, Duration{}}));  // it will not begin later
           return opened.error();
         }
-        Result<wire::StartReply> started = requests_->start(request);
-        if (guest_ && !started) guest_->forget_account(home_, request.spec);
-        return started;
+        return guest_ ? guest_->settled(home_, request.spec, requests_->start(request)) : requests_->start(request);
       });
     if (operation == wire::k_stop_operation)
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });

@@ -186,10 +186,12 @@ Result<void> Guest::open_account(const wire::AttemptSpec& spec) const {
   return agent::open_account(file_.parent_path(), now, spec);
 }
 
-void Guest::forget_account(const os::Path& agent_home, const wire::AttemptSpec& spec) const {
+Result<wire::StartReply> Guest::settled(const os::Path& agent_home, const wire::AttemptSpec& spec, Result<wire::StartReply> started) const {
+  if (started) return started;
   const Result<wire::GuestTerms> now = terms();
   const Result<JobDir> job = now ? JobDir::at(agent_home, now->controller, spec.job) : Result<JobDir>(now.error());
-  if (job && !os::exists(job->attempt(spec.epoch))) agent::forget_account(file_.parent_path(), spec);
+  if (job && !os::exists(job->attempt(spec.epoch))) forget_account(file_.parent_path(), spec);
+  return started;
 }
 
 Result<wire::ReceiptsReply> Guest::receipts(const wire::ReceiptsRequest& request) const {
@@ -218,14 +220,15 @@ void Guest::limit(Inventory& inventory) const {
   inventory.disk_free_bytes = std::min(inventory.disk_free_bytes, *now->disk_bytes - std::min(*now->disk_bytes, used));
 }
 
-void Guest::limit(wire::HealthReply& reply) {
-  if (!reply.report) return;
+wire::HealthReply Guest::limited(wire::HealthReply reply) {
+  if (!reply.report) return reply;
   for (wire::GpuHealth& gpu : reply.report->gpus) {
     if (!gpu.processes) continue;
     for (wire::GpuProcess& process : *gpu.processes)
       if (process.owner == wire::ProcessOwner::foreign) process.name = k_owners_program, process.pid = 0;
   }
   for (wire::KernelEvent& event : reply.report->events) event.text = without_programs(event);
+  return reply;
 }
 
 Result<void> Guest::check(std::string_view operation, std::string_view payload) {

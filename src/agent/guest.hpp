@@ -50,14 +50,14 @@ class Guest {
   void limit(wire::StartRequest& request) const;
   // The machine as far as it is lent.
   void limit(Inventory& inventory) const;
-  // What the owner's own programs are called is nobody else's business.
-  static void limit(wire::HealthReply& reply);
+  // The reply without the names of the owner's own programs, which are nobody else's business.
+  [[nodiscard]] static wire::HealthReply limited(wire::HealthReply reply);
   // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
   [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
   // Fixes what an attempt costs that is about to begin.
   [[nodiscard]] Result<void> open_account(const wire::AttemptSpec& spec) const;
-  // A start that was refused costs nothing: its account goes, unless the attempt is here nevertheless.
-  void forget_account(const os::Path& agent_home, const wire::AttemptSpec& spec) const;
+  // A start that was refused costs nothing: its account goes, unless the attempt is here nevertheless. Returns `started`.
+  [[nodiscard]] Result<wire::StartReply> settled(const os::Path& agent_home, const wire::AttemptSpec& spec, Result<wire::StartReply> started) const;
   [[nodiscard]] Result<wire::ReceiptsReply> receipts(const wire::ReceiptsRequest& request) const;
   // Writes the refusal of an operation to the owner's log.
   void note_refusal(std::string_view operation, const Error& why);

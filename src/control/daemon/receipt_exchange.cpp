@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t k_key_file_max = 4096;
 constexpr int k_rounds_most = 1000;  // of one exchange: a host that says that it has ever more is not listened to for ever
 constexpr std::int64_t k_day_ms = 24LL * 3600 * 1000;
-// What a host says of an attempt that it did not start. One that could take money for it would earn by refusing.
+// A host says one of these of an attempt that it did not start. If it could take money for it, it would earn by refusing.
 constexpr std::array<std::string_view, 5> k_never_began{"start_failed", "image_failed", "disk_full", "absent", "not_started"};
 constexpr std::array<std::string_view, 3> k_ends_unheard{"host_lost", "absent", "host_rebooted"};
 

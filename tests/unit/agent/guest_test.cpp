@@ -141,17 +141,16 @@ TEST_F(GuestTest, IsNotToldWhatItsOwnersProgramsAreCalled) {
   report.events = {{"oom", 0, "", "Out of memory: Killed process 4711 (thunderbird)", 1, 0, 1},
                    {"xid", 31, "0000:3b:00.0", "Xid (PCI:0000:3b:00): 31, pid=4711, name=blender, Ch 00000008", 2, 0, 1},
                    {"disk_error", 0, "", "nvme0n1: I/O error", 3, 0, 1}};
-  Guest::limit(reply);
-  const std::vector<wire::GpuProcess>& seen = *report.gpus[0].processes;
+  const wire::HealthReply told = Guest::limited(reply);
+  const std::vector<wire::GpuProcess>& seen = *told.report->gpus[0].processes;
   EXPECT_EQ(seen[0].name, "a program of its owner");
   EXPECT_EQ(seen[0].pid, 0);
   EXPECT_EQ(seen[0].memory_bytes, 1u << 30) << "how much of the GPU is free is his business";
   EXPECT_EQ(seen[1].name, "python3") << "his own";
-  EXPECT_EQ(report.events[0].text, "oom");
-  EXPECT_EQ(report.events[1].text, "Xid (PCI:0000:3b:00): 31,");
-  EXPECT_EQ(report.events[2].text, "nvme0n1: I/O error");
-  wire::HealthReply nothing;
-  Guest::limit(nothing);
+  EXPECT_EQ(told.report->events[0].text, "oom");
+  EXPECT_EQ(told.report->events[1].text, "Xid (PCI:0000:3b:00): 31,");
+  EXPECT_EQ(told.report->events[2].text, "nvme0n1: I/O error");
+  EXPECT_FALSE(Guest::limited({}).report);
 }
 
 TEST_F(GuestTest, RunsSoManyAtOnceAndNoMore) {
@@ -186,11 +185,13 @@ TEST_F(GuestTest, AStartThatIsRefusedLeavesNoAccount) {
   const os::Path account = folder_ / wire::k_receipts_folder / wire::k_receipts_uses / "job.1";
   ASSERT_THAT(guest_.open_account(spec), IsOk());
   EXPECT_TRUE(os::exists(account));
-  guest_.forget_account(home_.path(), spec);
+  EXPECT_THAT(guest_.settled(home_.path(), spec, wire::StartReply{}), IsOk());
+  EXPECT_TRUE(os::exists(account));
+  EXPECT_THAT(guest_.settled(home_.path(), spec, make_error(Code::busy, "no GPU is free")), FailsWith(Code::busy));
   EXPECT_FALSE(os::exists(account));
   ASSERT_THAT(guest_.open_account(spec), IsOk());
   ASSERT_THAT(os::make_directories(home_ / "jobs/alice/job/1"), IsOk());
-  guest_.forget_account(home_.path(), spec);
+  EXPECT_THAT(guest_.settled(home_.path(), spec, make_error(Code::busy, "no GPU is free")), FailsWith(Code::busy));
   EXPECT_TRUE(os::exists(account)) << "it is here";
 }
 

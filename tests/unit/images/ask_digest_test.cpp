@@ -110,6 +110,32 @@ TEST(AskDigest, EndsAtItsDeadline) {
   }
 }
 
+TEST(AskDigest, EndsWhateverAHostileRegistrySends) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.manifest.v1+json\r\n";
+  std::string many = head;
+  for (int number = 0; number < 100'000; ++number) many += "X-" + std::to_string(number) + ": y\r\n";
+  std::string interim;
+  for (int number = 0; number < 200'000; ++number) interim += "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+  std::string pieces = head + "Transfer-Encoding: chunked\r\n\r\n";
+  for (int number = 0; number < 100; ++number) pieces += "10000\r\n" + std::string(0x10000, ' ') + "\r\n";
+  const std::string padded = head + "X: " + std::string(10 << 20, 'x') + "\r\n\r\n";
+  HttpReply slow{.raw = many};
+  slow.drip = 20ms;
+  for (const auto& [what, reply] : {std::pair<const char*, HttpReply>{"a header of 10 MiB", {.raw = padded}}, {"100,000 headers", {.raw = many}},
+                                    {"answers before the answer", {.raw = interim}}, {"a body that is not told to end", {.raw = head + "\r\n" + std::string(6 << 20, ' ')}},
+                                    {"pieces without an end", {.raw = pieces}}, {"a length that is none", {.raw = head + "Content-Length: -5\r\n\r\n"}},
+                                    {"headers that drip", slow}, {"no HTTP", {.raw = "SSH-2.0-OpenSSH_9.2\r\n"}}, {"a word of a login page", {.raw = head + "Content-Length: 6\r\n\r\n<html>"}}}) {
+    const HttpServer server([&r = reply](const HttpCall&) { return r; });
+    const BootTime began = os::system_clock().boot();
+    const auto got = asked(server, 1500ms);
+    ASSERT_FALSE(got.has_value()) << what;
+    EXPECT_LT(os::system_clock().boot() - began, 5s) << what;
+    EXPECT_THAT(got.error().message, ::testing::StartsWith("registry 127.0.0.1:")) << what;
+    EXPECT_LT(got.error().one_line().size(), 500u) << what;
+    EXPECT_EQ(got.error().one_line().find('\n'), std::string::npos) << what;
+  }
+}
+
 TEST(AskDigest, FromNobodyIsAnErrorThatNamesTheRegistry) {
   std::optional<HttpServer> server(std::in_place, [](const HttpCall&) { return HttpReply{}; });
   const job::ImageReference image = image_at(*server);
