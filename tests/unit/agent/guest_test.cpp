@@ -175,7 +175,7 @@ TEST_F(GuestTest, RunsSoManyAtOnceAndNoMore) {
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk());
   run("alice", most);
   const Result<void> told = guest_.check("start", start_of(EngineKind::podman));
-  EXPECT_THAT(told, FailsWith(Code::busy));
+  ASSERT_THAT(told, FailsWith(Code::busy));
   EXPECT_NE(told.error().message.find("as many as it does at once"), std::string::npos) << told.error().message;
   ::unsetenv("GRIDCTL_LEASE_DIR");
 }
