@@ -180,6 +180,12 @@ Result<Duration> grace_of(const Parsed& parsed) {
   return given.value_or(k_grace);
 }
 
+Result<void> pause_until(const lend::Lent& lent, std::int64_t until) {
+  TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
+  terms.paused_until_ms = until;
+  return lent.set_terms(terms).context("while noting the pause; the jobs have ended");
+}
+
 Result<int> pause(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
   TRY_ASSIGN(const Duration grace, grace_of(parsed));
@@ -190,14 +196,11 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   }
   const BootTime began = context.clock.boot();
   int ended = 0;
-  for (const lend::Lent& lent : all) {  // first all of them, so that none takes the room of another
-    TRY_ASSIGN(wire::GuestTerms terms, lent.terms());
-    terms.paused_until_ms = until;
-    TRY(lent.set_terms(terms));
-  }
+  for (const lend::Lent& lent : all) (void)pause_until(lent, until);  // first all: none takes another's room. If the disk is full, later
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
     TRY_ASSIGN(const int jobs, end_jobs(context, lent, terms, grace, "pause"));
+    if (terms.paused_until_ms != until) TRY(pause_until(lent, until));
     lent.log("paused by the owner; " + std::to_string(jobs) + " jobs ended", context.clock);
     ended += jobs;
   }

@@ -101,6 +101,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const std::string typed = here ? parsed.value("at") : parsed.value("via");
   TRY_ASSIGN(registry::Provider provider, described(context, parsed));
   TRY_ASSIGN(const WallTime expires, expiry(context, parsed));
+  TRY_ASSIGN(const AgreedOptions agreed, parse_agreed(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   if (const auto known = registry.provider(provider.name); known)
     return make_error(Code::exists, "provider " + provider.name.value + " is already registered, at " + known->address,
@@ -120,7 +121,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   provider.port = relay.port;
   provider.address = std::string(lend::k_scheme) + token.id;
   TRY(registry.add_provider(provider));
-  if (parsed.has("traffic") || parsed.has("minimum")) TRY(agree_on_price(context, provider, provider.price_per_hour, parsed));
+  if (parsed.has("traffic") || parsed.has("minimum")) TRY(agree_on_price(context, provider, provider.price_per_hour, agreed));
   TRY(control::ensure_daemon(context.state, true));
   return print_result(context, token, lend::encode(token));
 }

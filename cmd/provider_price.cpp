@@ -5,6 +5,7 @@
 #include "base/rates.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/host_words.hpp"
 #include "config/fields.hpp"
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
@@ -31,6 +32,7 @@ std::int64_t to_micro(double usd) { return std::llround(usd * static_cast<double
 Result<int> run(Context& context, const Parsed& parsed) {
   const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);
   if (!usd) return make_error(Code::usage, "USD: " + usd.error().message, "gridctl provider price --help");
+  TRY_ASSIGN(const AgreedOptions agreed, parse_agreed(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   std::string text;
   const auto edit = [&](registry::Provider& row) -> Result<void> {
@@ -43,23 +45,29 @@ Result<int> run(Context& context, const Parsed& parsed) {
   };
   TRY_ASSIGN(const registry::Provider provider,
              registry::change_provider(registry, HostName{parsed.positionals[0]}, edit));
-  if (control::is_lent(provider)) TRY(agree_on_price(context, provider, *usd, parsed));
+  if (control::is_lent(provider)) TRY(agree_on_price(context, provider, *usd, agreed));
   return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
 }
 }  // namespace
 }  // namespace provider_price
 
-Result<void> agree_on_price(const Context& context, const registry::Provider& provider, double usd, const Parsed& parsed) {
+Result<AgreedOptions> parse_agreed(const Parsed& parsed) {
   const auto micro_of = [&](std::string_view option) -> Result<std::optional<std::int64_t>> {
     if (!parsed.has(option)) return std::optional<std::int64_t>{};
     const auto its = config::parse_decimal(parsed.value(option), config::k_budget_limits);
     if (!its) return make_error(Code::usage, "--" + std::string(option) + ": " + its.error().message);
     return std::optional(provider_price::to_micro(*its));
   };
-  TRY_ASSIGN(const auto traffic, micro_of("traffic"));
-  TRY_ASSIGN(const auto minimum, micro_of("minimum"));
+  AgreedOptions agreed;
+  TRY_ASSIGN(agreed.traffic_micro, micro_of("traffic"));
+  TRY_ASSIGN(agreed.minimum_micro, micro_of("minimum"));
+  return agreed;
+}
+
+Result<void> agree_on_price(const Context& context, const registry::Provider& provider, double usd, const AgreedOptions& agreed) {
   TRY_ASSIGN(registry::ReceiptStore store, registry::ReceiptStore::open(context.state));
-  return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, provider_price::to_micro(usd), traffic, minimum);
+  return store.agree(provider.address.substr(lend::k_scheme.size()), provider.name, provider_price::to_micro(usd), agreed.traffic_micro,
+                     agreed.minimum_micro);
 }
 
 const Command k_provider_price{.noun = "provider",

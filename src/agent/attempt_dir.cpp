@@ -64,6 +64,7 @@ Result<void> check_component(std::string_view what, std::string_view id) {
 Result<JobDir> JobDir::at(const Path& home, const ControllerId& controller, const JobId& job) {
   TRY(check_component("the controller id", controller.value));
   TRY(check_component("the job id", job.value));
+  if (job.value == k_notify_folder) return make_error(Code::refused, "the job id is not a valid id: '" + job.value + "' is no job's");
   return JobDir{controller, job, home / "jobs" / controller.value / job.value};
 }
 
@@ -188,7 +189,7 @@ Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& 
     TRY(os::write_file_atomically(attempt.status_file(), text));
   }
   if (!announce) return {};
-  const Path notify = attempt.path.parent_path().parent_path() / "notify";
+  const Path notify = attempt.path.parent_path().parent_path() / k_notify_folder;
   TRY(os::make_directories(notify));
   return os::write_file_atomically(notify / (status.job.value + "." + std::to_string(status.epoch.value)), "");
 }

@@ -31,6 +31,9 @@ using os::Path;
 // An id that may become a path component: [a-z0-9-]{1,64}, not beginning with '-'. `refused` otherwise.
 [[nodiscard]] Result<void> check_component(std::string_view what, std::string_view id);
 
+// Beside the folders of the jobs: where supervisors tell the controller's connections of news. No job has this id.
+inline constexpr std::string_view k_notify_folder = "notify";
+
 // jobs/CONTROLLER/JOB
 struct JobDir {
   ControllerId controller;

@@ -26,6 +26,10 @@ constexpr Duration k_list_wait = std::chrono::seconds{30};  // drivers of eight 
 constexpr Duration k_slack = std::chrono::seconds{5};       // the lease outlives the test's deadline a little
 constexpr std::chrono::milliseconds k_allowed_look{250};    // at whether the test may go on
 constexpr Duration k_host_part_max = std::chrono::seconds{10};
+// The helper has other verbs, which act on processes of this user.
+constexpr std::array<std::string_view, 9> k_gpu_tests{"gemm", "fma", "fill", "rates", "memory", "copies", "peer", "sustain", "way"};
+constexpr std::array<std::string_view, 2> k_gpu_backends{"cuda", "opencl"};
+constexpr int k_host_parts = 6;  // that a test of the machine has, with its pauses
 constexpr std::array<std::string_view, 4> k_operations{wire::k_bench_list, wire::k_bench_begin, wire::k_bench_seed, wire::k_bench_host};
 
 }  // namespace
@@ -111,10 +115,34 @@ Result<std::string> Bench::handle(std::string_view operation, std::string_view p
   return wire::encode(stage);
 }
 
-// The test uses no more of a lent machine than is lent.
+// The test uses no more of a lent machine than is lent, together with the jobs there.
+Result<void> Bench::lease_processors(double cpus, Duration part) {
+  TRY_ASSIGN(const auto owner, owner_terms(home_, controller_));
+  if (!owner || !owner->terms.cpus) return {};
+  Lease lease = our_lease(controller_, JobId{std::string(k_bench_lease) + os::random_id(13)}, Epoch{1});
+  lease.supervisor = os::identify(os::process_id()).value_or(os::ProcessId{});
+  lease.deadline = clock_.boot() + part * k_host_parts + k_slack;
+  lease.cpus = cpus;
+  TRY(ledger_.take(lease, capacity_for(home_, controller_)));
+  lease_ = lease.job;
+  return {};
+}
+
 Result<wire::BenchStage> Bench::host(const wire::BenchHost& request) {
+  end();
+  TRY(os::make_directories(home_));
+  TRY_ASSIGN(const std::optional<os::FileLock> alone, os::FileLock::try_acquire(home_ / "bench.lock"));
+  if (!alone) return make_error(Code::busy, "another test measures this machine");
   HostShare share;
-  share.processors = static_cast<std::size_t>(std::ceil(std::max(capacity_for(home_, controller_).cpus, 0.0)));
+  const double cpus = std::max(capacity_for(home_, controller_).cpus, 0.0);
+  share.processors = static_cast<std::size_t>(std::ceil(cpus));
+  TRY(lease_processors(cpus, std::min(request.part, k_host_part_max)));
+  const auto measured = measure_host(request, share);
+  end();
+  return measured;
+}
+
+Result<wire::BenchStage> Bench::measure_host(const wire::BenchHost& request, HostShare share) {
   share.disk_bytes = free_for(home_, controller_, share.disk_bytes);
   std::atomic<bool> ended = false;
   const auto watch = allowed_ ? std::make_unique<BenchWatch>(allowed_, [&ended] { ended = true; }) : nullptr;
@@ -143,6 +171,15 @@ Result<wire::BenchDevices> Bench::list() {
   return devices;
 }
 
+Result<void> Bench::check(const wire::BenchBegin& request) const {
+  const auto knows = [](const auto& words, const std::string& word) { return std::ranges::find(words, word) != words.end(); };
+  if (!knows(k_gpu_tests, request.test) || !knows(k_gpu_backends, request.backend))
+    return make_error(Code::refused, "there is no GPU test '" + sanitize(request.test) + "' by '" + sanitize(request.backend) + "'");
+  TRY_ASSIGN(const auto owner, owner_terms(home_, controller_));
+  if (owner && request.gpu.empty()) return make_error(Code::refused, "a test on a lent machine has to name the GPU that it uses");
+  return {};
+}
+
 Result<void> Bench::lease(const wire::BenchBegin& request) {
   if (request.gpu.empty()) return {};
   Lease lease = our_lease(controller_, JobId{std::string(k_bench_lease) + os::random_id(13)}, Epoch{1});
@@ -164,6 +201,7 @@ void Bench::end() {
 
 Result<wire::BenchStage> Bench::begin(const wire::BenchBegin& request) {
   end();
+  TRY(check(request));
   TRY(lease(request));
   deadline_ = clock_.boot() + request.deadline;
   const auto start = [&]() -> Result<wire::BenchStage> {

@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
+#include "agent/bench_host.hpp"
 #include "wire/bench.hpp"
 
 namespace gridctl::agent {
@@ -42,7 +43,10 @@ class Bench {
   [[nodiscard]] Result<wire::BenchStage> next_stage();
   [[nodiscard]] Error ended_by_watch();  // REQUIRES: the watch has ended it
   [[nodiscard]] Result<wire::BenchStage> host(const wire::BenchHost& request);
+  [[nodiscard]] Result<wire::BenchStage> measure_host(const wire::BenchHost& request, HostShare share);
+  [[nodiscard]] Result<void> check(const wire::BenchBegin& request) const;
   [[nodiscard]] Result<void> lease(const wire::BenchBegin& request);
+  [[nodiscard]] Result<void> lease_processors(double cpus, Duration part);
   void end();
 
   os::Path home_;

@@ -86,7 +86,7 @@ class Watcher {
  public:
   Watcher(Path home, ControllerId controller, SharedLink& link, bool push_events, os::Clock& clock)
       : requests_(home, controller, clock),
-        folder_(home / "jobs" / controller.value / "notify"),
+        folder_(home / "jobs" / controller.value / k_notify_folder),
         link_(link),
         push_events_(push_events),
         clock_(clock),
@@ -300,7 +300,7 @@ class Connection {
       });
     if (operation == wire::k_health_operation) {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
-      return reply(frame.stream, wire::encode(health_->answer(request)));
+      return reply(frame.stream, wire::encode(guest_ ? Guest::limited(health_->answer(request)) : health_->answer(request)));
     }
     if (operation == wire::k_prepare_operation)
       return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
@@ -311,7 +311,7 @@ class Connection {
           TRY(requests_->stop({request.op, request.spec.job, request.spec.epoch, Duration{}}));  // it will not begin later
           return opened.error();
         }
-        return requests_->start(request);
+        return guest_ ? guest_->settled(home_, request.spec, requests_->start(request)) : requests_->start(request);
       });
     if (operation == wire::k_stop_operation)
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });

@@ -15,7 +15,6 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_processes_max = 4096;                // a fork bomb stays inside
 constexpr std::uint64_t k_shared_memory_default = 1ull << 30;  // data loaders pass batches through /dev/shm
 
 std::string vendor_list(const std::vector<Gpu>& gpus, Vendor vendor) {
@@ -104,7 +103,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
       // Sets no --ulimit: with podman, one of them drops the administrator's others. Init itself forbids core files.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
-      "--pids-limit", std::to_string(k_processes_max)};
+      "--pids-limit", std::to_string(plan.processes_max)};
   const auto add = [&](std::initializer_list<std::string> more) { arguments.insert(arguments.end(), more); };
   add({"--hostname", needs_host_network(spec) ? host_name_in(*spec.gang) : "job"});
   if (needs_host_network(spec)) {
@@ -130,6 +129,8 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     add({"--shm-size", std::to_string(k_shared_memory_default)});
   }
   if (spec.cpus > 0) add({"--cpus", formatted("%.2f", spec.cpus)});
+  // NVIDIA's older hooks obey a variable of the image, which shows all GPUs of the machine to a job that leases none.
+  if (kind == EngineKind::podman || vendor_list(plan.gpus, Vendor::nvidia).empty()) add({"--env", "NVIDIA_VISIBLE_DEVICES=void"});
   const auto gpus = gpu_arguments(kind, plan.gpus);
   arguments.insert(arguments.end(), gpus.begin(), gpus.end());
   // --mount is used instead of --volume: a colon in a path would split the argument.

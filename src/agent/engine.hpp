@@ -25,6 +25,8 @@ struct Bind {
   bool read_only = false;
 };
 
+inline constexpr std::uint64_t k_processes_max = 4096;  // of one container
+
 struct LaunchPlan {
   std::string name;  // gridctl-JOB-eEPOCH
   ControllerId controller;
@@ -35,6 +37,7 @@ struct LaunchPlan {
   std::vector<Bind> binds;
   std::vector<Gpu> gpus;
   std::vector<std::string> network;  // arguments for the engine that narrow what the job reaches
+  std::uint64_t processes_max = k_processes_max;  // and threads: a fork bomb stays inside
 };
 
 class Engine {

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/guest.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/bench.hpp"
+#include "agent/engine.hpp"
 #include "agent/guest_disk.hpp"
 #include "agent/guest_images.hpp"
 #include "agent/guest_receipts.hpp"
 #include "agent/health.hpp"
 #include "agent/host_folders.hpp"
+#include "agent/ledger.hpp"
 #include "agent/network.hpp"
 #include "agent/owner_terms.hpp"
+#include "agent/process_tree.hpp"
 #include "agent/ranks.hpp"
 #include "agent/requests.hpp"
 #include "base/formatted.hpp"
@@ -40,6 +47,12 @@ constexpr std::int64_t k_fresh_ms = 30'000;  // a job that saved no longer ago l
 constexpr std::string_view k_gpu_notice = "gpu";
 constexpr std::string_view k_standby_operation = "standby";
 constexpr std::array<std::string_view, 4> k_beginnings{"prepare", k_standby_operation, k_put_operation, "seal"};
+constexpr Duration k_lock_patience = std::chrono::seconds{3}, k_lock_look = std::chrono::milliseconds{50};
+constexpr std::size_t k_attempts_least = 32;        // of one researcher at once
+constexpr std::uint64_t k_processes_least = 512;    // of one attempt: programs with many threads begin
+constexpr std::string_view k_owners_program = "a program of its owner";
+constexpr std::array<std::string_view, 3> k_events_of_programs{"oom", "hung_task", "gpu_fault"};
+constexpr Duration k_word_most = std::chrono::minutes{5};  // how long what keeps jobs away is said for at once: far less
 constexpr std::array<std::string_view, 3> k_measures{wire::k_link_ping, wire::k_link_sink, wire::k_link_source};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
@@ -48,6 +61,13 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 
 Error refused(std::string why) { return make_error(Code::refused, std::move(why)); }
 
+// The kernel names the program that it ended, or that an error belongs to: "pid=4711, name=python3, Ch 00000008".
+std::string without_programs(const wire::KernelEvent& event) {
+  if (contains(k_events_of_programs, event.kind)) return event.kind;
+  const std::size_t at = std::min(event.text.find("pid="), event.text.find("name="));
+  return at == std::string::npos ? event.text : std::string(trim(std::string_view(event.text).substr(0, at)));
+}
+
 // The details are the owner's alone.
 std::string closed_words(wire::ClosedBy by) {
   if (by == wire::ClosedBy::battery) return "this machine runs on its battery";
@@ -55,6 +75,22 @@ std::string closed_words(wire::ClosedBy by) {
 }
 
 }  // namespace
+
+std::size_t guest_attempts_most(std::size_t processors) {
+  return std::min(std::max(k_attempts_least, 2 * processors), wire::k_held_max / 2);
+}
+
+std::uint64_t guest_processes_most(std::uint64_t kernels, std::size_t attempts) {
+  return std::clamp(kernels / 2 / attempts, k_processes_least, k_processes_max);
+}
+
+std::uint64_t guest_processes_here() {
+  std::uint64_t kernels = UINT64_MAX;
+  for (const char* file : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"})
+    if (const auto text = os::read_file(file, k_terms_max))
+      kernels = std::min(kernels, parse_number<std::uint64_t>(trim(*text)).value_or(UINT64_MAX));
+  return guest_processes_most(kernels, guest_attempts_most(std::thread::hardware_concurrency()));
+}
 
 Result<wire::GuestTerms> Guest::terms() const {
   const Result<std::string> text = os::read_file(file_, k_terms_max);
@@ -69,14 +105,20 @@ Result<void> Guest::check_controller(const ControllerId& controller) const {
                  "token for this one");
 }
 
+// One that would hold for longer was written before the clock was set back, and nobody may be left to take it away.
+bool Guest::holds_until(WallTime until) const {
+  const std::int64_t left_ms = until.ms - clock_.wall().ms;
+  return left_ms > 0 && left_ms <= std::chrono::duration_cast<std::chrono::milliseconds>(k_word_most).count();
+}
+
 Result<void> Guest::check_open() const {
   TRY_ASSIGN(const wire::GuestTerms terms, terms());
   if (terms.is_paused(clock_.wall())) return refused("the owner of this machine has paused lending");
   const Result<std::string> reclaimed = os::read_file(file_.parent_path() / wire::k_reclaimed_file, k_terms_max);
-  if (reclaimed && clock_.wall().ms < parse_number<std::int64_t>(trim(*reclaimed)).value_or(0))
+  if (reclaimed && holds_until(WallTime{parse_number<std::int64_t>(trim(*reclaimed)).value_or(0)}))
     return refused("a program of this machine's owner uses its GPU");
   const auto closed = wire::parse_closed(os::read_file(file_.parent_path() / wire::k_closed_file, k_terms_max).value_or(""));
-  if (closed && clock_.wall() < closed->until) return refused(closed_words(closed->by));
+  if (closed && holds_until(closed->until)) return refused(closed_words(closed->by));
   const os::LocalTime now = os::local_time(clock_.wall());
   if (!terms.is_open_at(now.hour * k_minutes + now.minute))
     return refused("the owner of this machine lends it at other hours");
@@ -144,6 +186,14 @@ Result<void> Guest::open_account(const wire::AttemptSpec& spec) const {
   return agent::open_account(file_.parent_path(), now, spec);
 }
 
+Result<wire::StartReply> Guest::settled(const os::Path& agent_home, const wire::AttemptSpec& spec, Result<wire::StartReply> started) const {
+  if (started) return started;
+  const Result<wire::GuestTerms> now = terms();
+  const Result<JobDir> job = now ? JobDir::at(agent_home, now->controller, spec.job) : Result<JobDir>(now.error());
+  if (job && !os::exists(job->attempt(spec.epoch))) forget_account(file_.parent_path(), spec);
+  return started;
+}
+
 Result<wire::ReceiptsReply> Guest::receipts(const wire::ReceiptsRequest& request) const {
   TRY_ASSIGN(const wire::GuestTerms now, terms());
   return exchange_receipts(file_.parent_path(), now, request);
@@ -168,6 +218,17 @@ void Guest::limit(Inventory& inventory) const {
   const std::uint64_t used = measure_disk(home()).bytes;
   note_disk_use(home(), used);
   inventory.disk_free_bytes = std::min(inventory.disk_free_bytes, *now->disk_bytes - std::min(*now->disk_bytes, used));
+}
+
+wire::HealthReply Guest::limited(wire::HealthReply reply) {
+  if (!reply.report) return reply;
+  for (wire::GpuHealth& gpu : reply.report->gpus) {
+    if (!gpu.processes) continue;
+    for (wire::GpuProcess& process : *gpu.processes)
+      if (process.owner == wire::ProcessOwner::foreign) process.name = k_owners_program, process.pid = 0;
+  }
+  for (wire::KernelEvent& event : reply.report->events) event.text = without_programs(event);
+  return reply;
 }
 
 Result<void> Guest::check(std::string_view operation, std::string_view payload) {
@@ -205,8 +266,18 @@ Result<void> Guest::check_start(std::string_view payload) {
   if (terms.memory_bytes && request.spec.memory_bytes > *terms.memory_bytes)
     return refused(std::string(job::k_owner_limit) + "lends " + format_size(*terms.memory_bytes) + " of memory, and the job wants " +
                    format_size(request.spec.memory_bytes));
+  TRY(check_count(terms.controller));
   looked_ = {};
   return check_disk(0);
+}
+
+// One that takes no processor and no memory by its own words takes processes, and the machine's engine, all the same.
+Result<void> Guest::check_count(const ControllerId& controller) const {
+  const auto leases = Ledger(lease_directory(), agent::Machine::real(), clock_).valid();
+  if (!leases) return {};  // the start says why it cannot be read
+  const auto mine = static_cast<std::size_t>(std::ranges::count(*leases, controller, &Lease::controller));
+  if (mine < guest_attempts_most(std::thread::hardware_concurrency())) return {};
+  return make_error(Code::busy, "this machine runs " + std::to_string(mine) + " jobs of this researcher, which is as many as it does at once");
 }
 
 namespace {
@@ -254,6 +325,33 @@ int list(HostFolders& host) {
   return 0;
 }
 
+// Another process may hold a job's lock for long: it removes what the job's earlier attempts left, for instance.
+bool is_lock_free(HostFolders& host, const JobId& job, BootTime until, os::Clock& clock) {
+  const os::Path lock = host.attempt({job, Epoch{1}}).path.parent_path() / "lock";
+  for (;; os::pause_for(k_lock_look)) {
+    if (const auto taken = os::FileLock::try_acquire(lock); !taken || *taken) return true;
+    if (clock.boot() >= until) return false;
+  }
+}
+
+// The first process of the attempt, by the ledger, which the job cannot write; all others end with it.
+void kill_first_process(HostFolders& host, const ControllerId& controller, const AttemptKey& key, os::Clock& clock) {
+  const auto lease = Ledger(lease_directory(), agent::Machine::real(), clock).find(controller, key.job, key.epoch);
+  std::optional<os::ProcessId> first;
+  if (lease && *lease && (*lease)->boot_id == os::boot_id() && os::is_alive((*lease)->payload)) first = (*lease)->payload;
+  if (!first) first = lock_holder(host.attempt(key).run(newest_launch(host.attempt(key))) / "lock");
+  if (first && first->pid > 1) signal_each({*first}, SIGKILL);
+}
+
+// The owner has his machine back also where the order cannot be written, as on a full disk. Then nothing is saved.
+void end_attempt(HostFolders& host, Requests& requests, const ControllerId& controller, const AttemptKey& key, Duration grace, BootTime patience, os::Clock& clock) {
+  Result<void> stopped = make_error(Code::busy, "another process holds its lock");
+  if (is_lock_free(host, key.job, patience, clock)) stopped = requests.stop({OpId{os::random_id(16)}, key.job, key.epoch, grace});
+  if (stopped) return;
+  std::fprintf(stderr, "gridctl-agent: %s: %s; it is killed\n", key.job.value.c_str(), stopped.error().message.c_str());
+  kill_first_process(host, controller, key, clock);
+}
+
 // The job is told why before it is ended. A word that stands there already was first.
 void give_notice(HostFolders& host, const AttemptKey& key, std::string_view why) {
   const os::Path file = host.attempt(key).notice_file();
@@ -282,14 +380,14 @@ std::size_t benchmarks_with_gpus(const ControllerId& controller, os::Clock& cloc
   }));
 }
 
-int end_all(HostFolders& host, Requests& requests, Duration grace, std::string_view why, bool fresh_at_once) {
+int end_all(HostFolders& host, Requests& requests, const ControllerId& controller, Duration grace, std::string_view why, bool fresh_at_once, os::Clock& clock) {
   int running = 0;
+  const BootTime patience = clock.boot() + k_lock_patience;  // for all of them together
   for (const GuestAttempt& one : attempts_of(host)) {
     if (has_ended(one)) continue;
     ++running;
     give_notice(host, one.key, why);
-    const Result<void> stopped = requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, fresh_at_once ? grace_for(one, grace) : grace});
-    if (!stopped) std::fprintf(stderr, "gridctl-agent: %s\n", stopped.error().message.c_str());
+    end_attempt(host, requests, controller, one.key, fresh_at_once ? grace_for(one, grace) : grace, patience, clock);
   }
   std::printf("%d\n", running);
   return 0;
@@ -309,7 +407,7 @@ std::optional<std::string> owners_program(os::Clock& clock) {
   return std::nullopt;
 }
 
-int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, std::size_t benchmarks, os::Clock& clock) {
+int reclaim(HostFolders& host, Requests& requests, const ControllerId& controller, Duration grace, bool always, std::size_t benchmarks, os::Clock& clock) {
   std::vector<GuestAttempt> holding = attempts_of(host);
   std::erase_if(holding, [&](const GuestAttempt& one) { return !holds_gpus(host, one); });
   if (holding.empty() && benchmarks == 0 && !always) return std::puts("idle") < 0 ? 1 : 0;
@@ -317,7 +415,7 @@ int reclaim(HostFolders& host, Requests& requests, Duration grace, bool always, 
   if (!program) return std::puts("free") < 0 ? 1 : 0;
   for (const GuestAttempt& one : holding) {
     give_notice(host, one.key, k_gpu_notice);
-    (void)requests.stop({OpId{os::random_id(16)}, one.key.job, one.key.epoch, grace_for(one, grace)});  // asked again soon
+    end_attempt(host, requests, controller, one.key, grace_for(one, grace), clock.boot() + k_lock_patience, clock);  // asked again soon
   }
   return std::printf("taken\t%zu\t%s\n", holding.size() + benchmarks, program->c_str()) < 0 ? 1 : 0;
 }
@@ -355,8 +453,8 @@ int guest_command(std::span<char* const> arguments, os::Clock& clock) {
   if (!grace) return 2;
   const std::string_view why = arguments.size() >= 4 ? arguments[3] : "";
   if (verb == GuestVerb::end && !why.empty() && !check_component("the reason", why)) return 2;
-  if (verb == GuestVerb::end) return end_all(host, requests, std::chrono::milliseconds{*grace}, why, arguments.size() == 5);
-  return reclaim(host, requests, std::chrono::milliseconds{*grace}, arguments.size() == 4, benchmarks_with_gpus(controller, clock), clock);
+  if (verb == GuestVerb::end) return end_all(host, requests, controller, std::chrono::milliseconds{*grace}, why, arguments.size() == 5, clock);
+  return reclaim(host, requests, controller, std::chrono::milliseconds{*grace}, arguments.size() == 4, benchmarks_with_gpus(controller, clock), clock);
 }
 
 }  // namespace gridctl::agent

@@ -14,12 +14,20 @@
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "wire/guest.hpp"
+#include "wire/health.hpp"
 #include "wire/messages.hpp"
 #include "wire/receipts.hpp"
 
 namespace gridctl::agent {
 
 inline constexpr std::string_view k_start_operation = "start", k_put_operation = "put";
+
+// How many attempts of one researcher a machine with so many processors runs at once.
+[[nodiscard]] std::size_t guest_attempts_most(std::size_t processors);
+// How many processes and threads one of them may have: all of them together leave half of what the kernel has to the
+// machine's owner.
+[[nodiscard]] std::uint64_t guest_processes_most(std::uint64_t kernels, std::size_t attempts);
+[[nodiscard]] std::uint64_t guest_processes_here();
 
 class Guest {
  public:
@@ -42,10 +50,14 @@ class Guest {
   void limit(wire::StartRequest& request) const;
   // The machine as far as it is lent.
   void limit(Inventory& inventory) const;
+  // The reply without the names of the owner's own programs, which are nobody else's business.
+  [[nodiscard]] static wire::HealthReply limited(wire::HealthReply reply);
   // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
   [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
   // Fixes what an attempt costs that is about to begin.
   [[nodiscard]] Result<void> open_account(const wire::AttemptSpec& spec) const;
+  // A start that was refused costs nothing: its account goes, unless the attempt is here nevertheless. Returns `started`.
+  [[nodiscard]] Result<wire::StartReply> settled(const os::Path& agent_home, const wire::AttemptSpec& spec, Result<wire::StartReply> started) const;
   [[nodiscard]] Result<wire::ReceiptsReply> receipts(const wire::ReceiptsRequest& request) const;
   // Writes the refusal of an operation to the owner's log.
   void note_refusal(std::string_view operation, const Error& why);
@@ -57,6 +69,8 @@ class Guest {
 
  private:
   [[nodiscard]] Result<void> check_start(std::string_view payload);
+  [[nodiscard]] Result<void> check_count(const ControllerId& controller) const;
+  [[nodiscard]] bool holds_until(WallTime until) const;  // what keeps jobs away
   [[nodiscard]] Result<wire::GuestTerms> terms() const;
   [[nodiscard]] os::Path home() const { return file_.parent_path().parent_path().parent_path(); }  // of the agent
 

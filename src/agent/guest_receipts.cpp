@@ -85,6 +85,10 @@ Result<void> open_account(const os::Path& invitation, const wire::GuestTerms& te
   return os::write_file_durably(file, wire::encode(mark));
 }
 
+void forget_account(const os::Path& invitation, const wire::AttemptSpec& spec) {
+  (void)os::remove_file(account_file(invitation, spec.job, spec.epoch));  // one that stays goes after ten minutes
+}
+
 Result<wire::ReceiptsReply> exchange_receipts(const os::Path& invitation, const wire::GuestTerms& terms, const wire::ReceiptsRequest& request) {
   TRY(os::make_directories(invitation / wire::k_receipts_folder));
   TRY(keep_researcher_key(invitation, request.researcher_key));

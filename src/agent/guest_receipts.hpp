@@ -19,6 +19,8 @@ namespace gridctl::agent {
 [[nodiscard]] Result<void> check_rates(const os::Path& invitation, const wire::GuestTerms& terms);
 // Fixes the rates of an attempt that is about to begin. The same start may come again.
 [[nodiscard]] Result<void> open_account(const os::Path& invitation, const wire::GuestTerms& terms, const wire::AttemptSpec& spec);
+// Removes the account of an attempt that has not begun and will not.
+void forget_account(const os::Path& invitation, const wire::AttemptSpec& spec);
 // The researcher takes receipts, and brings answers to them.
 [[nodiscard]] Result<wire::ReceiptsReply> exchange_receipts(const os::Path& invitation, const wire::GuestTerms& terms,
                                                             const wire::ReceiptsRequest& request);

@@ -79,7 +79,7 @@ std::vector<JobId> HostFolders::jobs() {
   const auto names = os::list_directory(home_ / "jobs" / controller_.value);
   if (!names) return found;
   for (const std::string& name : *names)
-    if (!is_one_of(name, {"notify"}) && check_component("a job", name)) found.push_back({name});
+    if (name != k_notify_folder && check_component("a job", name)) found.push_back({name});
   return found;
 }
 
@@ -279,7 +279,7 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
   // This happens before the folder is removed: otherwise, nothing would come back for it.
-  TRY(os::remove_file(folder(key.job).path.parent_path() / "notify" /
+  TRY(os::remove_file(folder(key.job).path.parent_path() / k_notify_folder /
                       (key.job.value + "." + std::to_string(key.epoch.value))));
   // The folder is renamed first: a supervisor that was started late would create its lock again in the folder.
   const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());

@@ -59,6 +59,8 @@ Result<void> check_variables(const std::map<std::string, std::string>& variables
   return {};
 }
 
+bool is_root(std::string_view path) { return path.find_first_not_of('/') == std::string_view::npos; }
+
 bool beneath_work(const std::string& path) { return path.starts_with("/work/") && path.size() > 6; }
 
 }  // namespace
@@ -72,8 +74,8 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   if (spec.mounts.size() > k_list_max || spec.gpu_uuids.size() > k_list_max)
     return refuse("more than 256 mounts or GPUs");
   for (const auto& mount : spec.mounts)
-    if (!is_plain_path(mount.target)) return refuse("bad mount target '" + sanitize(mount.target.substr(0, 200)) + "'");
-  if (!spec.checkpoint_path.empty() && (!is_plain_path(spec.checkpoint_path) || spec.checkpoint_path == "/"))
+    if (!is_plain_path(mount.target) || is_root(mount.target)) return refuse("bad mount target '" + sanitize(mount.target.substr(0, 200)) + "'");
+  if (!spec.checkpoint_path.empty() && (!is_plain_path(spec.checkpoint_path) || is_root(spec.checkpoint_path)))
     return refuse("bad checkpoint path '" + sanitize(spec.checkpoint_path.substr(0, 200)) + "'");
   for (const std::string& gpu : spec.gpu_uuids)
     if (gpu.empty() || gpu.size() > 60 || !is_plain_path(gpu) || gpu.find('=') != std::string::npos)

@@ -8,6 +8,7 @@
 namespace gridctl::agent {
 
 namespace {
+constexpr std::uint64_t k_epoch_max = INT64_MAX;  // the fence and the ledger keep signed numbers
 constexpr std::chrono::milliseconds k_shutdown_near = std::chrono::minutes{2};  // a job that began then would get nowhere
 }
 
@@ -33,25 +34,32 @@ Result<void> Requests::check_id(const JobId& job) const {
   return {};
 }
 
+// A fence above could not be read again, and nobody could order the attempt to end.
+Result<void> Requests::check_key(const JobId& job, Epoch epoch) const {
+  TRY(check_id(job));
+  if (epoch.value <= k_epoch_max) return {};
+  return make_error(Code::refused, "epoch " + std::to_string(epoch.value) + " is beyond those of any job");
+}
+
 Result<wire::PrepareReply> Requests::prepare(const wire::PrepareRequest& request) {
-  TRY(check_id(request.job));
+  TRY(check_key(request.job, request.epoch));
   return core_.prepare(request);
 }
 
 Result<wire::StartReply> Requests::start(const wire::StartRequest& request) {
-  TRY(check_id(request.spec.job));
+  TRY(check_key(request.spec.job, request.spec.epoch));
   if (const auto at = announced_shutdown(); at && at->ms - clock_.wall().ms < k_shutdown_near.count())
     return make_error(Code::refused, "this machine shuts down at " + format_rfc3339(*at));
   return core_.start(request);
 }
 
 Result<void> Requests::stop(const wire::StopRequest& request) {
-  TRY(check_id(request.job));
+  TRY(check_key(request.job, request.epoch));
   return core_.stop(request);
 }
 
 Result<void> Requests::clean(const wire::CleanRequest& request) {
-  TRY(check_id(request.job));
+  TRY(check_key(request.job, request.epoch));
   return core_.clean(request);
 }
 
@@ -85,7 +93,7 @@ Result<void> Requests::keep(const wire::KeepRequest& request, const OwnSnapshots
 }
 
 Result<wire::PollReply> Requests::poll(const wire::PollRequest& request) {
-  for (const auto& want : request.attempts) TRY(check_id(want.job));
+  for (const auto& want : request.attempts) TRY(check_key(want.job, want.epoch));
   return core_.poll(request);
 }
 

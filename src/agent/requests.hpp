@@ -44,6 +44,7 @@ class Requests {
 
  private:
   [[nodiscard]] Result<void> check_id(const JobId& job) const;
+  [[nodiscard]] Result<void> check_key(const JobId& job, Epoch epoch) const;
 
   Path home_;
   ControllerId controller_;

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/guest_disk.hpp"
+#include "agent/owner_terms.hpp"
 #include "crypto/sha256.hpp"
 #include "os/directory_lock.hpp"
 #include "os/entries.hpp"
@@ -90,7 +92,9 @@ Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkRea
   TRY_ASSIGN(const std::optional<os::DirectoryLock> lock, os::DirectoryLock::try_acquire(draft));
   if (!lock) return make_error(Code::busy, "another process is already keeping this job's checkpoint ready");
   const auto fill = [&]() -> Result<void> {
-    TRY(store::materialise(tree, chunks, tree_of(draft)).context("while making a checkpoint ready"));
+    store::MaterialiseOptions options;
+    options.room = [this](std::uint64_t more) { return room_for(more); };
+    TRY(store::materialise(tree, chunks, tree_of(draft), options).context("while making a checkpoint ready"));
     TRY_ASSIGN(const std::string text, ready_text(draft, root));
     TRY(os::write_file_atomically(ready_file(draft), text));
     return os::rename_path(draft, mine);
@@ -98,6 +102,13 @@ Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkRea
   Result<void> filled = fill();
   if (!filled) (void)os::remove_tree(draft);
   return filled;
+}
+
+// A tree may name one chunk a million times: what its chunks took when they came says nothing of what it takes as files.
+Result<void> Standby::room_for(std::uint64_t more) const {
+  const Path home = all_.parent_path();
+  TRY_ASSIGN(const auto owner, owner_terms(home, controller_));
+  return owner ? room_for_guest(home, owner->terms, more) : Result<void>{};
 }
 
 Result<void> Standby::drop(const JobId& job) {

@@ -29,6 +29,7 @@ class Standby {
 
  private:
   [[nodiscard]] Result<os::Path> folder(const JobId& job) const;  // after checking the id
+  [[nodiscard]] Result<void> room_for(std::uint64_t more) const;    // in what the owner of a lent machine lends
 
   os::Path all_;
   ControllerId controller_;

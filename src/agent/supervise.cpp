@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "agent/cgroup.hpp"
+#include "agent/guest.hpp"
 #include "agent/guest_images.hpp"
 #include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
@@ -239,6 +240,8 @@ Result<LaunchPlan> AttemptRunner::plan_launch() const {
   TRY_ASSIGN(const GuestNetwork network,
              guest_network(attempt_.agent_home(), plan.controller, spec_.engine, plan.agent));
   plan.network = network.arguments;
+  TRY_ASSIGN(const std::optional<OwnerTerms> owner, owner_terms(attempt_.agent_home(), plan.controller));
+  if (owner) plan.processes_max = guest_processes_here();
   plan.init.closed = network.closed;
   plan.binds = {{plan.agent, "/gridctl/agent", true},
                 {plan.host_run, view_.run.string(), false},

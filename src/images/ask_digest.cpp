@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "images/registry_answers.hpp"
+#include "os/address.hpp"
 
 namespace gridctl::images {
 
@@ -16,9 +17,28 @@ constexpr std::uint64_t k_manifest_max = 4u << 20;  // bytes, as registries allo
 constexpr int k_redirects_max = 3;                  // to another place of the same registry
 constexpr int k_ok = 200, k_unauthorized = 401, k_forbidden = 403, k_not_found = 404, k_too_many = 429;
 
+// Returns the host in "host", "host:port" and "[::1]:port".
+std::string host_in(std::string_view authority) {
+  if (authority.starts_with('[')) return std::string(authority.substr(1, std::min(authority.find(']'), authority.size()) - 1));
+  std::string host(authority.substr(0, authority.find(':')));
+  while (host.ends_with('.')) host.pop_back();  // "localhost." is localhost
+  return host;
+}
+
 bool is_loopback(std::string_view authority) {
-  const std::string_view host = authority.substr(0, authority.rfind(':'));
-  return host == "localhost" || host.starts_with("127.");
+  const std::string host = host_in(authority);
+  return host == "localhost" || os::address_kind(host) == os::AddressKind::own;
+}
+
+// Returns true for this machine, for what lies beside it (where clouds keep their metadata), and for numbers that
+// libraries read as addresses, such as 2130706433 and 0x7f.1.
+bool is_near(std::string_view authority) {
+  const std::string host = host_in(authority);
+  const os::AddressKind kind = os::address_kind(host);
+  if (kind != os::AddressKind::none) return kind == os::AddressKind::own || kind == os::AddressKind::special;
+  const std::string_view last = std::string_view(host).substr(host.rfind('.') + 1);
+  const bool is_number = !last.empty() && last.front() >= '0' && last.front() <= '9';
+  return host == "localhost" || host.ends_with(".localhost") || is_number;
 }
 
 bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
@@ -54,7 +74,7 @@ class Conversation {
   // No other party on the network may read or change the answer; and no registry leads a request to this machine.
   [[nodiscard]] Result<void> check_url(const std::string& url) const {
     TRY_ASSIGN(const http::Origin origin, http::parse_origin(url));
-    if (local_ ? is_loopback(origin.authority) : origin.scheme == "https" && !is_loopback(origin.authority)) return {};
+    if (local_ ? is_loopback(origin.authority) : origin.scheme == "https" && !is_near(origin.authority)) return {};
     return make_error(Code::protocol_violation, "it leads to " + sanitize(origin.scheme + "://" + origin.authority) + ", which is not asked");
   }
 

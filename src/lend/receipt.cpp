@@ -235,6 +235,10 @@ Answer judge(const Receipt& receipt, const std::optional<SeenAttempt>& seen) {
     differ("the attempt was billed already, by receipt " + std::to_string(seen->billed));
     return answer;
   }
+  if (!seen->never_began.empty()) {
+    differ("the attempt never began: its host said " + seen->never_began);
+    return answer;
+  }
   MeteredUse use = receipt.use;
   const auto ms = static_cast<std::uint64_t>(std::max<std::int64_t>(seen->ran_ms, 0) + k_receipt_slack_ms);
   const std::uint64_t gpu_ms = ms * static_cast<std::uint64_t>(std::max(seen->gpus, 0));

@@ -92,6 +92,7 @@ struct SeenAttempt {
   std::int64_t cpus_milli = 0;     // at most
   std::vector<Rates> accepted{};   // the rates that it had accepted when the attempt began
   std::uint64_t billed = 0;        // the number of an earlier receipt for it; 0: there is none
+  std::string never_began{};       // why its host did not start it, by its own words; empty: it may have run
 };
 inline constexpr std::uint64_t k_traffic_most = 1'250'000;  // bytes a millisecond, each way: 10 Gbit/s
 inline constexpr std::int64_t k_receipt_slack_ms = 5'000;  // the two sides do not count from the same instant

@@ -45,6 +45,7 @@ constexpr Duration k_presence_look = std::chrono::seconds{1}, k_sensors_look = s
 constexpr Duration k_idle_gpus_look = std::chrono::seconds{10};  // at the GPUs, while no job holds one
 constexpr std::chrono::milliseconds k_closed_for = std::chrono::seconds{30};  // from the last look
 constexpr Duration k_power_again = std::chrono::seconds{30};     // after the tool has failed
+constexpr std::uint64_t k_word_bytes = 64;  // of the file that says until when
 constexpr int k_minutes = 60;
 constexpr std::size_t k_sessions_max = 16;  // of one researcher: each is an agent, which takes memory
 constexpr Duration k_start_wait = std::chrono::seconds{5};
@@ -142,6 +143,7 @@ class Guest {
 
   // A program of the owner's on a GPU has it: jobs that hold one end, and none begins until it has ended.
   void keep_gpus(const wire::GuestTerms& terms) {
+    forget_old_word();
     const bool looks = terms.reclaim || terms.idle_ms;
     if (!looks && !reclaimed_) return;
     std::vector<std::string> words{"reclaim", std::string(k_reclaim_grace_ms)};
@@ -165,6 +167,14 @@ class Guest {
       (void)os::remove_tree(file);
       lent_.log("the GPU is free again", clock_);
     }
+  }
+
+  // A process before this one wrote it, and the clock was set back since: it would hold for years.
+  void forget_old_word() const {
+    const os::Path file = lent_.folder() / wire::k_reclaimed_file;
+    if (reclaimed_) return;
+    const Result<std::string> text = os::read_file(file, k_word_bytes);
+    if (text && parse_number<std::int64_t>(trim(*text)).value_or(0) > clock_.wall().ms + k_reclaimed_for.count()) (void)os::remove_tree(file);
   }
 
   // `jobs` still hold a GPU that `program` uses. The time until none does is kept, from the first sign of the program.

@@ -135,14 +135,75 @@ class Clients(lender.LenderCase):
         """podman takes --cpus 0.00 for no limit, and the price of nothing is nothing."""
         self.joined()
         client = self.client()
-        job = secrets.token_hex(5)
-        ready = client.ask("prepare", id=secrets.token_hex(8), job=job, epoch=1)
-        spec = {"job": job, "job_name": "thief", "attempt": 1, "epoch": 1, "engine": "podman", "image": IMAGE, "image_archive": None, "workdir": None,
-                "mounts": [], "restore": None, "restore_name": "", "checkpoint_path": "", "checkpoints": False, "checkpoint_min_interval_ms": 0,
-                "setup": "", "run": "sleep 60", "envs": {}, "secret_names": [], "gpu_uuids": [], "cpus": 0.001, "memory_bytes": 0,
-                "stop_grace_ms": 1000, "log_ring_bytes": 1 << 20, "disk_bytes_max": 0}
-        told = client.ask("start", id=secrets.token_hex(8), echo_ns=ready["host_time_ns"], boot_id=ready["boot_id"], lease_ms=60000, spec=spec, secrets={})
+        told = self.start(client, secrets.token_hex(5), cpus=0.001)
         self.assertIn("bad number of CPUs", json.dumps(told))
+
+    def start(self, client, job, epoch=1, **more):
+        """As a changed gridctl asks for it: without a word to the controller, and with an id of its own choice."""
+        ready = client.ask("prepare", id=secrets.token_hex(8), job=job, epoch=epoch)
+        if "error" in ready:
+            return ready
+        spec = {"job": job, "job_name": "thief", "attempt": 1, "epoch": epoch, "engine": "podman", "image": IMAGE, "image_archive": None, "workdir": None,
+                "mounts": [], "restore": None, "restore_name": "", "checkpoint_path": "", "checkpoints": False, "checkpoint_min_interval_ms": 0,
+                "setup": "", "run": "sleep 600", "envs": {}, "secret_names": [], "gpu_uuids": [], "cpus": 0.5, "memory_bytes": 0,
+                "stop_grace_ms": 1000, "log_ring_bytes": 1 << 20, "disk_bytes_max": 0} | more
+        return client.ask("start", id=secrets.token_hex(8), echo_ns=ready["host_time_ns"], boot_id=ready["boot_id"], lease_ms=600_000, spec=spec, secrets={})
+
+    def test_no_job_hides_from_the_owners_commands(self):
+        """They list the folders of jobs; one that has the name of another folder there would never end."""
+        self.joined()
+        client = self.client()
+        for job in ("notify", "lock", secrets.token_hex(5)):
+            self.start(client, job)
+        wait_until("the jobs to run", 60, self.containers)
+        wait_until("the list of jobs", 20, lambda: len(self.containers()) == self.owners("lend status").count("thief"), lambda: self.owners("lend status"))
+        self.owners("lend pause --grace 1s")
+        wait_until("nothing to run", 30, lambda: not self.containers(), lambda: self.grid.as_worker(LENT, "podman ps"))
+
+    def test_no_number_of_an_attempt_keeps_it_running(self):
+        """The order to end it is written beside the attempt, by numbers that are read again."""
+        self.joined()
+        client = self.client()
+        job = secrets.token_hex(5)
+        self.start(client, job)
+        for epoch in (1 << 63, (1 << 64) - 1):
+            self.assertIn("error", self.start(client, secrets.token_hex(5), epoch))
+            for op, fields in (("stop", {"grace_ms": 0}), ("clean", {})):
+                self.assertIn("error", client.ask(op, id=secrets.token_hex(8), job=job, epoch=epoch, **fields), op)
+        wait_until("the job to run", 60, self.containers)
+        # Nor does an order that cannot be written, as on a full disk.
+        self.grid.as_worker(LENT, f"chmod 500 .gridctl/jobs/*/{job}/1/ctl")
+        began = time.monotonic()
+        self.owners("lend pause --grace 1s")
+        wait_until("nothing to run", 30, lambda: not self.containers(), lambda: self.grid.as_worker(LENT, "podman ps; ls -la .gridctl/jobs/*/*"))
+        grid.figure("lend pause where no order can be written", f"{time.monotonic() - began:.1f} s")
+        self.grid.as_worker(LENT, f"chmod 700 .gridctl/jobs/*/{job}/1/ctl")
+
+    def test_a_lock_that_is_held_keeps_no_job_running(self):
+        """Whoever removes the millions of files that an earlier attempt left holds it for minutes."""
+        self.joined()
+        client = self.client()
+        job = secrets.token_hex(5)
+        self.start(client, job)
+        wait_until("the job to run", 60, self.containers)
+        holds = "import fcntl,sys,time; f=open(sys.argv[1],'r+'); fcntl.flock(f,fcntl.LOCK_EX); print('held',flush=True); time.sleep(300)"
+        self.grid.as_worker(LENT, f"(setsid python3 -c \"{holds}\" $HOME/.gridctl/jobs/{client.controller}/{job}/lock > /tmp/held 2>&1 < /dev/null &); "
+                                  "until grep -q held /tmp/held; do sleep 0.1; done")
+        self.addCleanup(lambda: self.grid.signal(LENT, self.grid.pids(LENT, "fcntl.flock"), 9))
+        began = time.monotonic()
+        self.owners("lend pause --grace 1s")
+        grid.figure("lend pause where a job's lock is held", f"{time.monotonic() - began:.1f} s")
+        self.assertEqual(self.containers(), [])
+
+    def test_a_benchmark_acts_on_no_other_program(self):
+        """The program that tests GPUs also takes those of others off them, by their process ids."""
+        self.joined()
+        client = self.client()
+        for test, backend in (("pause", "1"), ("resume", "1"), ("state", "1"), ("list", "opencl"), ("--help", "cuda"), ("fill", "1")):
+            told = client.ask("bench-begin", test=test, backend=backend, index=1, gpu="", peer="", parameters=[], deadline_ms=20_000)
+            self.assertEqual(told.get("error", {}).get("code"), "refused" if test != "--help" else told["error"]["code"], (test, told))
+        told = client.ask("bench-begin", test="fill", backend="opencl", index=0, gpu="", peer="", parameters=[], deadline_ms=20_000)
+        self.assertIn("has to name the GPU", json.dumps(told), "one without a lease would hold it against everybody")
 
     def measures(self, client, op, **fields):
         """Asks on a thread; what it was told, and after how many seconds."""

@@ -146,6 +146,13 @@ bool HttpServer::answer(int fd, const HttpReply& reply, bool head) {
     ended_.wait(lock, [this] { return ending_; });
     return false;
   }
+  if (!reply.raw.empty() && reply.drip > Duration::zero()) {
+    for (const char c : reply.raw) {
+      if (!send_all(fd, {&c, 1})) return false;
+      os::pause_for(reply.drip);
+    }
+    return false;
+  }
   if (!reply.raw.empty()) return send_all(fd, reply.raw) && false;
   std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " So\r\n";
   for (const auto& [name, value] : reply.headers) text += name + ": " + value + "\r\n";

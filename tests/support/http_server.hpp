@@ -33,7 +33,7 @@ struct HttpReply {
   std::size_t cut_at = std::string::npos;  // so many bytes of the reply are sent, and the connection is closed
   std::string raw = {};                    // sent instead of all this, and the connection is closed
   bool hang = false;                       // nothing is sent, nor closed, before the server ends
-  Duration drip = Duration::zero();        // pause after each byte of the body
+  Duration drip = Duration::zero();        // pause after each byte of the body, or of `raw`
 };
 
 class HttpServer {

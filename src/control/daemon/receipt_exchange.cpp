@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t k_key_file_max = 4096;
 constexpr int k_rounds_most = 1000;  // of one exchange: a host that says that it has ever more is not listened to for ever
 constexpr std::int64_t k_day_ms = 24LL * 3600 * 1000;
+// A host says one of these of an attempt that it did not start. If it could take money for it, it would earn by refusing.
+constexpr std::array<std::string_view, 5> k_never_began{"start_failed", "image_failed", "disk_full", "absent", "not_started"};
 constexpr std::array<std::string_view, 3> k_ends_unheard{"host_lost", "absent", "host_rebooted"};
 
 std::vector<Rates> accepted_before(const std::vector<registry::AcceptedRates>& all, std::int64_t began_ms) {
@@ -46,6 +48,9 @@ Result<std::optional<lend::SeenAttempt>> seen_attempt(const ReceiptTalk& talk, c
   const bool has_setup = !spec.setup.empty() || std::ranges::any_of(spec.variants, [](const job::Variant& one) { return !one.setup.empty(); });
   if (has_setup) began = std::min(began, attempt->accepted_at.value_or(began));
   seen.ran_ms = ended.ms - began.ms;
+  const bool began_setup = has_setup && attempt->accepted_at;
+  if (!attempt->started_at && !began_setup && std::ranges::find(k_never_began, attempt->reason) != k_never_began.end())
+    seen.never_began = attempt->reason;
   // A host that is cut off continues until the job's lease expires; the job file sets the length of the lease.
   if (std::ranges::find(k_ends_unheard, attempt->reason) != k_ends_unheard.end())
     seen.ran_ms += std::chrono::duration_cast<std::chrono::milliseconds>(spec.recovery.lease).count();

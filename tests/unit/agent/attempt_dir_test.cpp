@@ -16,6 +16,7 @@
 namespace gridctl::agent::attempt_dir_test {
 namespace {
 
+using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
 
 class AttemptDirTest : public ::testing::Test {
@@ -215,6 +216,13 @@ TEST_F(AttemptDirTest, OfANewOneThatCannotBeMadeNothingStays) {
   EXPECT_EQ((*os::status_of(*where))->mode, 0700u);
   EXPECT_EQ((*os::status_of(*where / "TOKEN"))->mode, 0600u);
   ASSERT_THAT(os::remove_tree(*where), IsOk());
+}
+
+TEST(JobFolders, AreNotThoseOfAnythingElse) {
+  // The owner of a lent machine ends the jobs that he sees: there must be none that its list leaves out.
+  EXPECT_THAT(JobDir::at("/home", {"c"}, {"notify"}), FailsWith(Code::refused));
+  EXPECT_THAT(JobDir::at("/home", {"c"}, {"notify1"}), IsOk());
+  EXPECT_THAT(JobDir::at("/home", {"c"}, {"../c"}), FailsWith(Code::refused));
 }
 
 TEST(Components, AreShortAndPlain) {

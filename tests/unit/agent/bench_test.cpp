@@ -10,6 +10,7 @@
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 #include "wire/bench.hpp"
+#include "wire/guest.hpp"
 
 namespace gridctl::agent::bench_test {
 namespace {
@@ -36,7 +37,7 @@ TEST(Benches, AnswerTheirFourOperations) {
     EXPECT_GT(wire::parse_bench_stage(*host)->number("cpu_gflops"), 0);
     EXPECT_THAT(bench.handle("bench-seed", wire::encode(wire::BenchSeed{7})), FailsWith(Code::refused));
     wire::BenchBegin begin;
-    begin.test = "no-such-test";
+    begin.test = "gemm";
     begin.backend = "cuda";
     begin.gpu = "GPU-1";
     begin.peer = "GPU-2";
@@ -58,6 +59,74 @@ TEST(Benches, AnswerTheirFourOperations) {
     ASSERT_THAT(ledger.take(held, machine_capacity()), IsOk());
     EXPECT_THAT(bench.handle("bench-begin", wire::encode(begin)), FailsWith(Code::busy));
     EXPECT_FALSE(bench.handle("bench-begin", "{}"));
+  }
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+TEST(Benches, ActOnNoOtherProgram) {
+  const TempDir dir;
+  ::setenv("GRIDCTL_LEASE_DIR", (dir / "leases").c_str(), 1);
+  {
+    Bench bench(dir / "home", {"controller"}, os::system_clock());
+    // The helper takes programs off their GPUs by their process ids.
+    for (const auto& [test, backend] : {std::pair{"pause", "1"}, {"resume", "1"}, {"state", "1"}, {"list", "cuda"}, {"fill", "1"}}) {
+      wire::BenchBegin begin;
+      begin.test = test;
+      begin.backend = backend;
+      begin.index = 1;
+      begin.deadline = 20s;
+      const auto told = bench.handle("bench-begin", wire::encode(begin));
+      EXPECT_THAT(told, FailsWith(Code::refused)) << test;
+    }
+  }
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+void lend(const TempDir& dir, std::optional<double> cpus) {
+  wire::GuestTerms terms;
+  terms.controller = {"controller"};
+  terms.who = "alice@laptop";
+  terms.cpus = cpus;
+  store::testing::write(dir / "home/guests/controller", "id\n");
+  store::testing::write(dir / "home/lend/id/terms.json", wire::encode(terms));
+}
+
+TEST(Benches, OnALentMachineLeaseTheirGpu) {
+  const TempDir dir;
+  ::setenv("GRIDCTL_LEASE_DIR", (dir / "leases").c_str(), 1);
+  lend(dir, {});
+  {
+    Bench bench(dir / "home", {"controller"}, os::system_clock());
+    wire::BenchBegin begin;
+    begin.test = "fill";
+    begin.backend = "opencl";
+    begin.deadline = 20s;
+    const auto told = bench.handle("bench-begin", wire::encode(begin));
+    ASSERT_THAT(told, FailsWith(Code::refused));
+    EXPECT_NE(told.error().message.find("has to name the GPU"), std::string::npos);
+  }
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+TEST(Benches, TakeNoMoreProcessorsThanAreLentTogetherWithJobs) {
+  const TempDir dir;
+  ::setenv("GRIDCTL_LEASE_DIR", (dir / "leases").c_str(), 1);
+  lend(dir, 1);
+  {
+    Ledger ledger(lease_directory(), Machine::real(), os::system_clock());
+    Lease job = our_lease({"controller"}, {"job"}, Epoch{1});
+    job.supervisor = os::identify(::getpid()).value();
+    job.deadline = os::system_clock().boot() + 60s;
+    job.cpus = 0.5;
+    ASSERT_THAT(ledger.take(job, machine_capacity()), IsOk());
+    Bench bench(dir / "home", {"controller"}, os::system_clock()), other(dir / "home", {"controller"}, os::system_clock());
+    EXPECT_THAT(bench.handle("bench-host", wire::encode(wire::BenchHost{1ms})), FailsWith(Code::busy));
+    ASSERT_THAT(ledger.release({"controller"}, {"job"}, Epoch{1}), IsOk());
+    EXPECT_THAT(bench.handle("bench-host", wire::encode(wire::BenchHost{1ms})), IsOk());
+    EXPECT_TRUE(ledger.valid()->empty()) << "they are free again";
+    const auto alone = os::FileLock::try_acquire(dir / "home/bench.lock");
+    ASSERT_TRUE(alone && *alone);
+    EXPECT_THAT(other.handle("bench-host", wire::encode(wire::BenchHost{1ms})), FailsWith(Code::busy)) << "one at a time";
   }
   ::unsetenv("GRIDCTL_LEASE_DIR");
 }

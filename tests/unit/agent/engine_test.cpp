@@ -108,6 +108,16 @@ TEST(Engine, SetsLimits) {
   EXPECT_THAT(command_line(EngineKind::podman, spec), HasSubstr("--cpus 1.50"));
 }
 
+TEST(Engine, LetsNoImageChooseItsGpus) {
+  // NVIDIA's older hooks show an image that says so all GPUs of the machine, whatever was leased.
+  Gpu gpu;
+  gpu.uuid = "GPU-1";
+  constexpr const char* k_none = "--env NVIDIA_VISIBLE_DEVICES=void";
+  for (const EngineKind kind : {EngineKind::docker, EngineKind::podman}) EXPECT_THAT(command_line(kind, a_spec()), HasSubstr(k_none));
+  EXPECT_THAT(command_line(EngineKind::podman, a_spec(), {gpu}), HasSubstr(k_none)) << "it gets them another way";
+  EXPECT_THAT(command_line(EngineKind::docker, a_spec(), {gpu}), Not(HasSubstr("NVIDIA_VISIBLE_DEVICES"))) << "docker sets it";
+}
+
 TEST(Engine, ShowsOnlyTheLeasedGpus) {
   Gpu one, two;
   one.uuid = "GPU-1", two.uuid = "GPU-2";
@@ -322,6 +332,14 @@ TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {
     spec = a_spec();
     spec.mounts.push_back({Digest{}, bad});
     EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << bad;
+  }
+  for (const char* root : {"/", "//", "///"}) {
+    auto spec = a_spec();
+    spec.checkpoint_path = root;
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << root;
+    spec = a_spec();
+    spec.mounts.push_back({Digest{}, root});
+    EXPECT_THAT(check_spec(spec), gridctl::testing::FailsWith(Code::refused)) << root;
   }
   auto option = a_spec();
   option.image = "--privileged";

@@ -5,17 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/guest_disk.hpp"
+#include "agent/ledger.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 #include "wire/network.hpp"
+#include "wire/receipts.hpp"
 #include "wire/remote.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
@@ -111,6 +116,83 @@ TEST_F(GuestTest, StartsNothingWhileTheMachinesStateKeepsJobsAwayAndSaysNoDetail
   }
   close(now - 1, wire::ClosedBy::owner);
   EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk()) << "whoever wrote it has died";
+}
+
+TEST_F(GuestTest, IsNotKeptAwayForYearsByAClockThatWasSetBack) {
+  const std::int64_t now = os::system_clock().wall().ms;
+  const auto started = [&] { return guest_.check("start", start_of(EngineKind::podman)); };
+  constexpr std::int64_t k_year = 365LL * 24 * 3600 * 1000;
+  for (const auto& [left_ms, open] : {std::pair{std::int64_t{60'000}, false}, {k_year, true}, {-k_year, true}}) {
+    ASSERT_THAT(os::write_file_durably(folder_ / wire::k_reclaimed_file, std::to_string(now + left_ms)), IsOk());
+    EXPECT_EQ(started().has_value(), open) << left_ms;
+  }
+  for (const auto& [left_ms, open] : {std::pair{std::int64_t{30'000}, false}, {k_year, true}, {-k_year, true}}) {
+    const wire::Closed closed{{now + left_ms}, {now}, wire::ClosedBy::heat, "GPU 0 has 90 C"};
+    ASSERT_THAT(os::write_file_durably(folder_ / wire::k_closed_file, wire::encode(closed)), IsOk());
+    EXPECT_EQ(started().has_value(), open) << left_ms;
+  }
+}
+
+TEST_F(GuestTest, IsNotToldWhatItsOwnersProgramsAreCalled) {
+  wire::HealthReply reply;
+  wire::HealthReport& report = reply.report.emplace();
+  report.gpus.resize(1);
+  report.gpus[0].processes = {{{4711, "blender", 1 << 30, false, wire::ProcessOwner::foreign}, {4712, "python3", 1 << 20, false, wire::ProcessOwner::leased}}};
+  report.events = {{"oom", 0, "", "Out of memory: Killed process 4711 (thunderbird)", 1, 0, 1},
+                   {"xid", 31, "0000:3b:00.0", "Xid (PCI:0000:3b:00): 31, pid=4711, name=blender, Ch 00000008", 2, 0, 1},
+                   {"disk_error", 0, "", "nvme0n1: I/O error", 3, 0, 1}};
+  const wire::HealthReply told = Guest::limited(reply);
+  const std::vector<wire::GpuProcess>& seen = *told.report->gpus[0].processes;
+  EXPECT_EQ(seen[0].name, "a program of its owner");
+  EXPECT_EQ(seen[0].pid, 0);
+  EXPECT_EQ(seen[0].memory_bytes, 1u << 30) << "how much of the GPU is free is his business";
+  EXPECT_EQ(seen[1].name, "python3") << "his own";
+  EXPECT_EQ(told.report->events[0].text, "oom");
+  EXPECT_EQ(told.report->events[1].text, "Xid (PCI:0000:3b:00): 31,");
+  EXPECT_EQ(told.report->events[2].text, "nvme0n1: I/O error");
+  EXPECT_FALSE(Guest::limited({}).report);
+}
+
+TEST_F(GuestTest, RunsSoManyAtOnceAndNoMore) {
+  EXPECT_EQ(guest_attempts_most(4), 32u);
+  EXPECT_EQ(guest_attempts_most(48), 96u);
+  EXPECT_EQ(guest_attempts_most(1000), 128u);
+  // All of them together leave the machine's owner half of the kernel's processes.
+  EXPECT_EQ(guest_processes_most(127'000, 32), 1984u);
+  EXPECT_EQ(guest_processes_most(1u << 22, 32), 4096u);
+  EXPECT_EQ(guest_processes_most(32'768, 32), 512u);
+  ::setenv("GRIDCTL_LEASE_DIR", (home_ / "leases").c_str(), 1);
+  Ledger ledger(lease_directory(), Machine::real(), os::system_clock());
+  const auto run = [&](const char* whose, std::size_t number) {
+    Lease lease = our_lease({whose}, {"job" + std::to_string(number)}, Epoch{1});  // it says that it takes nothing
+    lease.supervisor = os::identify(::getpid()).value();
+    lease.deadline = os::system_clock().boot() + std::chrono::seconds{60};
+    ASSERT_THAT(ledger.take(lease, {}), IsOk());
+  };
+  const std::size_t most = guest_attempts_most(std::thread::hardware_concurrency());
+  for (std::size_t number = 0; number < most - 1; ++number) run("alice", number);
+  for (std::size_t number = 0; number < 3; ++number) run("carol", number);
+  EXPECT_THAT(guest_.check("start", start_of(EngineKind::podman)), IsOk());
+  run("alice", most);
+  const Result<void> told = guest_.check("start", start_of(EngineKind::podman));
+  ASSERT_THAT(told, FailsWith(Code::busy));
+  EXPECT_NE(told.error().message.find("as many as it does at once"), std::string::npos) << told.error().message;
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+TEST_F(GuestTest, AStartThatIsRefusedLeavesNoAccount) {
+  const wire::AttemptSpec spec = wire::parse_start(start_of(EngineKind::podman))->spec;
+  const os::Path account = folder_ / wire::k_receipts_folder / wire::k_receipts_uses / "job.1";
+  ASSERT_THAT(guest_.open_account(spec), IsOk());
+  EXPECT_TRUE(os::exists(account));
+  EXPECT_THAT(guest_.settled(home_.path(), spec, wire::StartReply{}), IsOk());
+  EXPECT_TRUE(os::exists(account));
+  EXPECT_THAT(guest_.settled(home_.path(), spec, make_error(Code::busy, "no GPU is free")), FailsWith(Code::busy));
+  EXPECT_FALSE(os::exists(account));
+  ASSERT_THAT(guest_.open_account(spec), IsOk());
+  ASSERT_THAT(os::make_directories(home_ / "jobs/alice/job/1"), IsOk());
+  EXPECT_THAT(guest_.settled(home_.path(), spec, make_error(Code::busy, "no GPU is free")), FailsWith(Code::busy));
+  EXPECT_TRUE(os::exists(account)) << "it is here";
 }
 
 TEST_F(GuestTest, GetsPodmanOnlyWhereWhatItSendsIsHeld) {

@@ -249,6 +249,25 @@ TEST_F(RequestsTest, NameNothingOutsideTheirFolder) {
   EXPECT_FALSE(os::exists(dir_ / "home/jobs"));
 }
 
+TEST_F(RequestsTest, RaiseNoFenceThatCannotBeReadAgain) {
+  // An order to end the job reads it; its host's owner gives one, too.
+  const JobId job{"job"};
+  for (const std::uint64_t number : {std::uint64_t{1} << 63, UINT64_MAX}) {
+    EXPECT_THAT(requests_.prepare({{"op"}, job, Epoch{number}}), FailsWith(Code::refused));
+    EXPECT_THAT(requests_.stop({{"op"}, job, Epoch{number}, {}}), FailsWith(Code::refused));
+    EXPECT_THAT(requests_.clean({{"op"}, job, Epoch{number}}), FailsWith(Code::refused));
+    wire::PollRequest poll;
+    poll.attempts.push_back({job, Epoch{number}});
+    EXPECT_THAT(requests_.poll(poll), FailsWith(Code::refused));
+    wire::StartRequest start;
+    start.spec.job = job;
+    start.spec.epoch = Epoch{number};
+    EXPECT_THAT(requests_.start(start), FailsWith(Code::refused));
+  }
+  ASSERT_THAT(requests_.stop({{"op"}, job, Epoch{INT64_MAX}, {}}), IsOk());
+  EXPECT_THAT(requests_.stop({{"op"}, job, Epoch{1}, {}}), IsOk()) << "the fence is read";
+}
+
 TEST_F(RequestsTest, ReportAnAttemptWithItsFence) {
   EXPECT_EQ(requests_.report({"job"}, Epoch{1}), std::nullopt);
   const AttemptDir attempt = requests_.attempt({"job"}, Epoch{1}).value();

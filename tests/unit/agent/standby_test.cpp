@@ -11,6 +11,7 @@
 #include "store/tree.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
+#include "wire/guest.hpp"
 
 namespace gridctl::agent::standby_test {
 namespace {
@@ -46,6 +47,35 @@ class StandbyTest : public ::testing::Test {
   const JobId job_{"j"};
   Standby standby_{dir_ / "home", {"c"}};
 };
+
+TEST_F(StandbyTest, TakesNoMoreOfALentMachineThanIsLent) {
+  wire::GuestTerms terms;
+  terms.controller = {"c"};
+  terms.who = "alice@laptop";
+  terms.disk_bytes = 64 << 20;
+  write(dir_ / "home/guests/c", "id\n");
+  write(dir_ / "home/lend/id/terms.json", wire::encode(terms));
+  // One chunk, named a hundred times: it comes once, and takes a hundred times as much.
+  const std::string weights = store::testing::noise(1 << 20, 7);
+  const Digest digest = store::testing::put(cache_, weights);
+  const auto tree = [&](int times) {
+    std::vector<store::Entry> files;
+    for (int number = 0; number < times; ++number) {
+      store::Entry file{store::EntryKind::file, 0644, "part" + std::to_string(1000 + number), weights.size(), {}, {}};
+      file.chunks.push_back({digest, static_cast<std::uint32_t>(weights.size())});
+      files.push_back(file);
+    }
+    const Bytes manifest = to_manifest(*store::make_tree(files));
+    EXPECT_THAT(cache_.put(store::root_of(manifest), manifest), IsOk());
+    EXPECT_THAT(cache_.seal(), IsOk());
+    return store::root_of(manifest);
+  };
+  const Result<void> made = standby_.make(job_, tree(100), cache_);
+  ASSERT_THAT(made, FailsWith(Code::no_space));
+  EXPECT_NE(made.error().one_line().find("the owner of this machine lends 64 MiB of disk"), std::string::npos) << made.error().one_line();
+  EXPECT_FALSE(os::exists(lies()));
+  EXPECT_THAT(standby_.make(job_, tree(10), cache_), IsOk());
+}
 
 TEST_F(StandbyTest, TheVeryFilesBecomeTheCheckpoint) {
   const Digest root = saved("seven");

@@ -226,6 +226,28 @@ TEST_F(ReceiptExchange, ASetupIsPaidToo) {
   EXPECT_EQ(kept[0].counted_micro, 70'000);
 }
 
+TEST_F(ReceiptExchange, AnAttemptThatItsHostDidNotStartIsNotPaid) {
+  host_.rates = {0, 0, 0, 20'000};  // two cents at least
+  ASSERT_THAT(exchange(host_.rates), IsOk());
+  job::Spec spec;
+  spec.name = "train";
+  spec.run = "true";
+  const JobId id{"job1"};
+  EXPECT_TRUE(registry_->submit(id, spec, {1000}, {}));
+  EXPECT_TRUE(registry_->apply(id, {{2000}, job::Placed{{job::Member{0, {"bob"}, {}, {}, 1, 0, 3.6}}, "cheapest"}}));
+  const Epoch epoch = registry_->job(id)->machine.epoch;
+  EXPECT_TRUE(registry_->apply(id, {{2100}, job::LaunchAccepted{epoch}}));
+  EXPECT_TRUE(registry_->apply(id, {{2200}, job::AttemptEnded{epoch, job::End{job::EndKind::start_failed, -1, 0, "no room"}}}));
+  EXPECT_TRUE(registry_->apply(id, {{2200}, job::Collected{epoch, ""}}));
+  host_.used(id, epoch, key_, 1'000);
+  ASSERT_THAT(exchange(), IsOk());
+  const auto kept = *store_->receipts();
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].asked_micro, 20'000);
+  EXPECT_EQ(kept[0].counted_micro, 0);
+  EXPECT_THAT(host_.answers[0], HasSubstr("never began"));
+}
+
 TEST_F(ReceiptExchange, AnAttemptIsPaidOnce) {
   ASSERT_THAT(exchange(k_rates), IsOk());
   const Epoch epoch = run({"job1"}, 13'000);

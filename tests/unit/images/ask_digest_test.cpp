@@ -110,6 +110,32 @@ TEST(AskDigest, EndsAtItsDeadline) {
   }
 }
 
+TEST(AskDigest, EndsWhateverAHostileRegistrySends) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.oci.image.manifest.v1+json\r\n";
+  std::string many = head;
+  for (int number = 0; number < 100'000; ++number) many += "X-" + std::to_string(number) + ": y\r\n";
+  std::string interim;
+  for (int number = 0; number < 200'000; ++number) interim += "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+  std::string pieces = head + "Transfer-Encoding: chunked\r\n\r\n";
+  for (int number = 0; number < 100; ++number) pieces += "10000\r\n" + std::string(0x10000, ' ') + "\r\n";
+  const std::string padded = head + "X: " + std::string(10 << 20, 'x') + "\r\n\r\n";
+  HttpReply slow{.raw = many};
+  slow.drip = 20ms;
+  for (const auto& [what, reply] : {std::pair<const char*, HttpReply>{"a header of 10 MiB", {.raw = padded}}, {"100,000 headers", {.raw = many}},
+                                    {"answers before the answer", {.raw = interim}}, {"a body that is not told to end", {.raw = head + "\r\n" + std::string(6 << 20, ' ')}},
+                                    {"pieces without an end", {.raw = pieces}}, {"a length that is none", {.raw = head + "Content-Length: -5\r\n\r\n"}},
+                                    {"headers that drip", slow}, {"no HTTP", {.raw = "SSH-2.0-OpenSSH_9.2\r\n"}}, {"a word of a login page", {.raw = head + "Content-Length: 6\r\n\r\n<html>"}}}) {
+    const HttpServer server([&r = reply](const HttpCall&) { return r; });
+    const BootTime began = os::system_clock().boot();
+    const auto got = asked(server, 1500ms);
+    ASSERT_FALSE(got.has_value()) << what;
+    EXPECT_LT(os::system_clock().boot() - began, 5s) << what;
+    EXPECT_THAT(got.error().message, ::testing::StartsWith("registry 127.0.0.1:")) << what;
+    EXPECT_LT(got.error().one_line().size(), 500u) << what;
+    EXPECT_EQ(got.error().one_line().find('\n'), std::string::npos) << what;
+  }
+}
+
 TEST(AskDigest, FromNobodyIsAnErrorThatNamesTheRegistry) {
   std::optional<HttpServer> server(std::in_place, [](const HttpCall&) { return HttpReply{}; });
   const job::ImageReference image = image_at(*server);
@@ -159,6 +185,18 @@ TEST(AskDigest, GoesToWhereTheRegistryIs) {
   EXPECT_THAT(none.asked, IsEmpty());
 }
 
+TEST(AskDigest, IsAskedWithoutTlsOfThisMachineAlone) {
+  // A name that only looks like an address of this machine's leads anywhere.
+  for (const char* image : {"127.evil.example/a:1", "127.0.0.1.evil.example/a:1", "localhost.evil.example/a:1", "127.1/a:1", "reg.example/a:1"}) {
+    Script script{{good()}, {}};
+    (void)script.digest(image);
+    for (const std::string& url : script.asked) EXPECT_THAT(url, ::testing::StartsWith("https://")) << image;
+  }
+  Script near{{plain(307, {{"location", "http://127.evil.example/x"}}), good()}, {}};
+  EXPECT_FALSE(near.digest("127.0.0.1:5000/a:1").has_value()) << "nor does a redirect from here";
+  EXPECT_EQ(near.asked.size(), 1u);
+}
+
 TEST(AskDigest, FollowsARedirectWithoutItsToken) {
   Script script{{plain(401, {{"www-authenticate", "Bearer realm=\"https://auth.example/t\""}}), plain(200, {}, R"({"token":"T"})"),
                  plain(307, {{"location", "https://other.example/m"}}), good()}, {}};
@@ -171,7 +209,10 @@ TEST(AskDigest, FollowsARedirectWithoutItsToken) {
 }
 
 TEST(AskDigest, IsLedNeitherToThisMachineNorOutOfTlsNorInCircles) {
-  for (const char* to : {"http://reg.example/x", "https://localhost/x", "https://127.0.0.1:8443/x", "file:///etc/passwd", "//other.example/x", ""}) {
+  for (const char* to : {"http://reg.example/x", "https://localhost/x", "https://127.0.0.1:8443/x", "file:///etc/passwd", "//other.example/x", "",
+                         "https://169.254.169.254/latest", "https://[::1]/x", "https://[::ffff:127.0.0.1]:8443/x", "https://[fe80::1]/x", "https://0.0.0.0/x",
+                         "https://localhost./x", "https://LOCALHOST/x", "https://x.localhost/x", "https://2130706433/x", "https://0x7f000001/x", "https://127.1/x",
+                         "https://0177.0.0.1/x", "ftp://other.example/x", "https://me:secret@other.example/x"}) {
     Script script{{plain(307, {{"location", to}}), good()}, {}};
     EXPECT_FALSE(script.digest("reg.example/a:1").has_value()) << to;
     EXPECT_EQ(script.asked.size(), 1u) << to;

@@ -164,6 +164,16 @@ TEST_F(ReceiptTest, TheResearcherAgreesWithinWhatItSawItself) {
   EXPECT_NE(judge(receipt, twice).why.find("billed already, by receipt 1"), std::string::npos);
 }
 
+TEST_F(ReceiptTest, AHostEarnsNothingByNotStarting) {
+  const Receipt receipt = next({});  // its least price would be due again and again
+  SeenAttempt refused{0, 1, 500, {receipt.rates}};
+  refused.never_began = "start_failed";
+  const Answer answer = judge(receipt, refused);
+  EXPECT_FALSE(answer.agreed);
+  EXPECT_EQ(answer.amount, 0);
+  EXPECT_EQ(answer.why, "the attempt never began: its host said start_failed");
+}
+
 TEST_F(ReceiptTest, TrafficThatNoLinkCarriesIsNotPaid) {
   Receipt receipt = next({});
   receipt.rates = {0, 0, 50'000, 0};
