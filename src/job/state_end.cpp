@@ -203,7 +203,7 @@ void Stepper::operator()(const Drilled& event) {
 
 void Stepper::operator()(const Hung& event) {
   const Running* running = phase<Running>();
-  if (running == nullptr || running->attempt.epoch != event.epoch || running->move) return;
+  if (running == nullptr || running->attempt.epoch != event.epoch) return;
   const Attempt attempt = running->attempt;
   record("hung", event.text, event.epoch);
   explain("hung", event.text);

@@ -6,6 +6,7 @@
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/entries.hpp"
 #include "os/process.hpp"
 
 namespace gridctl::lend {

@@ -55,7 +55,7 @@ void Truth::check_hung(const JobId& id, Epoch epoch, bool is_ended) {
 void Truth::check_hangs(Laptop& laptop, const control::TrackedJob& job) {
   if (world_.options.chatter == 0) return;
   const auto* running = job.in<job::Running>();
-  if (running == nullptr || running->move || job.spec().service || job.spec().tasks || hung_told_.contains({index(job.id()), job.state().epoch.value})) return;
+  if (running == nullptr || job.spec().service || job.spec().tasks || hung_told_.contains({index(job.id()), job.state().epoch.value})) return;
   if (!world_.healed && world_.options.point_faults > 0) return;
   Nanos since = -1, busy = 0, longest = 0, began = 0;
   for (const job::Member& member : running->attempt.members) {

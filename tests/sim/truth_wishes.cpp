@@ -287,6 +287,9 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
       if (gpus_of(other->spec()) < gpus_of(job.spec())) continue;  // its end would not be enough
       if (other->spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) continue;  // it saves nothing, or its user forbids it
       if (other->runs_spared) continue;
+      // It saves nothing while it stands still; where that goes on, H2 looks at it.
+      const Payload* program = find(host_index(running->attempt.lead().host), index(other->id()), running->attempt.epoch);
+      if (program != nullptr && program->stands_since >= 0) continue;
       // It may fit there as things are, and waits all the same for a host that has not failed it.
       const HostName& where = running->attempt.lead().host;
       if (std::ranges::any_of(job.state().avoided, [&](const auto& one) { return one.host == where; })) continue;

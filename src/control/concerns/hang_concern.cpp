@@ -64,7 +64,7 @@ class HangConcern : public Concern, public FleetListener {
     controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       const auto found = watched_.find(job.id().value);
-      if (running == nullptr || running->move || job.unsure || found == watched_.end()) return;
+      if (running == nullptr || job.unsure || found == watched_.end()) return;
       Watch& mine = found->second;
       if (mine.epoch != running->attempt.epoch) return;
       const bool is_measured = mine.measured_at && now - *mine.measured_at <= k_measured_lately;

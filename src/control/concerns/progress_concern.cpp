@@ -58,12 +58,13 @@ class ProgressConcern : public Concern, public FleetListener {
   void tick(BootTime now) override {
     controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
-      if (running == nullptr || !running->attempt.is_gang() || running->move || job.unsure) return;
+      if (running == nullptr || !running->attempt.is_gang() || job.unsure) return;
       Watch& mine = watch(job, running->attempt);
       // Silence is another's matter, and this machine may have slept.
       if (!controls_.mover.is_settled(job) || !is_heard(mine, running->attempt, now)) return mine.progress.pause(now);
       judge_hang(job, mine, now);
-      judge_pace(job, mine, now);
+      // A job that is asked to leave may hang as well: the checkpoint that it is to save first would never come.
+      if (job.in<job::Running>() != nullptr && !job.in<job::Running>()->move) judge_pace(job, mine, now);
     });
   }
 

@@ -228,6 +228,14 @@ TEST(GangState, DoesNotChargeTheProgramForAPeersHost) {
   EXPECT_TRUE(job.state.failures.empty());
 }
 
+TEST(GangState, BeginsAnewWhenItHangsWhileItIsAskedToLeave) {
+  Gang job(2);
+  job.start();
+  job.happen(MoveRequested{{1}, std::string(k_for_priority)});
+  job.happen(Hung{{1}, "no progress for 61 s"});
+  EXPECT_THAT(job.due(), ::testing::IsSupersetOf({"stop/1/0", "stop/1/1"})) << "what it is to save first would never come";
+}
+
 TEST(GangState, BeginsAnewWhenItHangsAndNotForEver) {
   Gang job(2);
   job.state.policy.max_failures = 2;
