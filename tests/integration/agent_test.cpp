@@ -513,9 +513,8 @@ TEST_P(AgentTest, ShowsSecretsToNobodyButTheJob) {
   const AttemptDir folder = folder_of(job);
   job.envs["SECRETS"] = GetParam() == EngineKind::process ? folder.secrets()->string() : "/run/secrets";
   start(job, std::chrono::hours{1}, {{"TOKEN", secret}});
-  const std::string expected = "same\n" + std::to_string(secret.size()) + "\n";
-  agent_->await(job, [&](const AttemptStatus& s) { return s.log_bytes >= expected.size(); });
-  EXPECT_EQ(agent_->log(job), expected);
+  agent_->await(job, [](const AttemptStatus& s) { return s.log_bytes >= 8; });
+  EXPECT_EQ(agent_->log(job), "same\n" + std::to_string(secret.size()) + "\n");
   const auto found = os::run({"grep", "-rl", "--devices=skip", secret, host_.home.string(), host_.leases.string()});
   ASSERT_THAT(found, IsOk());
   EXPECT_EQ(found->out, "");
