@@ -22,10 +22,10 @@ namespace gridctl::agent {
 
 inline constexpr std::string_view k_start_operation = "start", k_put_operation = "put";
 
-// How many attempts of one researcher a machine with so many processors runs at once.
+// Returns how many attempts of one researcher a machine with this number of processors runs at once.
 [[nodiscard]] std::size_t guest_attempts_most(std::size_t processors);
-// How many processes and threads one of them may have: all of them together leave half of what the kernel has to the
-// machine's owner.
+// Returns how many processes and threads each of these attempts may have, so that all of them together leave half of what
+// the kernel allows (`kernels`) to the machine's owner.
 [[nodiscard]] std::uint64_t guest_processes_most(std::uint64_t kernels, std::size_t attempts);
 [[nodiscard]] std::uint64_t guest_processes_here();
 
@@ -50,13 +50,13 @@ class Guest {
   void limit(wire::StartRequest& request) const;
   // The machine as far as it is lent.
   void limit(Inventory& inventory) const;
-  // The reply without the names of the owner's own programs, which are nobody else's business.
+  // Removes the names of the owner's own programs from the reply, because they are nobody else's business.
   [[nodiscard]] static wire::HealthReply limited(wire::HealthReply reply);
   // Draws this machine's part of a key in the token's place. refused once the researcher has used one.
   [[nodiscard]] Result<wire::RekeyReply> rekey(const wire::RekeyRequest& request) const;
   // Fixes what an attempt costs that is about to begin.
   [[nodiscard]] Result<void> open_account(const wire::AttemptSpec& spec) const;
-  // A start that was refused costs nothing: its account goes, unless the attempt is here nevertheless. Returns `started`.
+  // Removes the account of a start that was refused, unless the attempt exists here nevertheless. Returns `started`.
   [[nodiscard]] Result<wire::StartReply> settled(const os::Path& agent_home, const wire::AttemptSpec& spec, Result<wire::StartReply> started) const;
   [[nodiscard]] Result<wire::ReceiptsReply> receipts(const wire::ReceiptsRequest& request) const;
   // Writes the refusal of an operation to the owner's log.

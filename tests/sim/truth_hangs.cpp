@@ -25,7 +25,7 @@ bool Truth::stands(const Payload& payload) const {
   });
 }
 
-// Its laptop says that it hangs: to end it, or to its user.
+// Checks a laptop's statement that the attempt hangs. `is_ended`: the laptop ends it; otherwise it only tells its user.
 void Truth::check_hung(const JobId& id, Epoch epoch, bool is_ended) {
   if (world_.options.chatter == 0) return;
   ++rules_met["H1"];
@@ -51,7 +51,7 @@ void Truth::check_hung(const JobId& id, Epoch epoch, bool is_ended) {
   }
 }
 
-// Where nothing has hindered its laptop since it began.
+// Checks that a program that stands still is noticed in time, if nothing has hindered its laptop since it began.
 void Truth::check_hangs(Laptop& laptop, const control::TrackedJob& job) {
   if (world_.options.chatter == 0) return;
   const auto* running = job.in<job::Running>();
