@@ -78,12 +78,13 @@ Result<std::string> read_file(const Path& path, std::uint64_t bytes_max) {
     const ssize_t got = ::read(fd.get(), content.data() + filled, room);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return path_error(errno, "read", path);
+    const bool is_full = static_cast<std::size_t>(got) == room;
     filled += static_cast<std::size_t>(got);
     if (filled > bytes_max)
       return make_error(Code::io, "cannot read '" + path.native() + "': larger than " + format_size(bytes_max));
     content.resize(filled);
     if (got == 0) return content;
-    room = std::max<std::size_t>(4096, filled);
+    room = is_full ? std::max<std::size_t>(4096, filled) : 4096;  // rarely is there more than fstat has said
   }
 }
 
