@@ -16,7 +16,7 @@ constexpr const char* k_hint = "sudo apt-get install libcurl4";
 [[maybe_unused]] Result<void> find_in_library(Curl& into) {
   const auto fails = [] {
     const char* said = ::dlerror();
-    return make_error(Code::internal, "libcurl cannot be used: " + sanitize(said == nullptr ? "no reason given" : said), k_hint);
+    return make_error(Code::unsupported, "libcurl cannot be used: " + sanitize(said == nullptr ? "no reason given" : said), k_hint);
   };
   void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fails();

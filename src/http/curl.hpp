@@ -20,7 +20,7 @@ struct Curl {
 #undef X
 };
 
-// Returns libcurl's functions, ready for use, for as long as the program runs. Code::internal: the library is not installed,
+// Returns libcurl's functions, ready for use, for as long as the program runs. Code::unsupported: the library is not installed,
 // or is none that this program can use. Any thread.
 [[nodiscard]] Result<const Curl*> curl();
 
