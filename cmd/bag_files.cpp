@@ -9,7 +9,7 @@
 #include "cmd/bag_reader.hpp"
 #include "cmd/json_text.hpp"
 #include "control/follow/results.hpp"
-#include "os/attributes.hpp"
+#include "os/entries.hpp"
 #include "store/scan.hpp"
 
 namespace gridctl::cmd {

@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
-#include "os/raw_terminal.hpp"
+#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/bytes.hpp"
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"

@@ -3,7 +3,6 @@
 
 #include <regex.h>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/log_printer.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "control/reach/stream_call.hpp"
-#include "os/raw_terminal.hpp"
+#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

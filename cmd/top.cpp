@@ -12,8 +12,8 @@
 #include "cmd/followed.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
-#include "os/raw_terminal.hpp"
 #include "os/ready.hpp"
+#include "os/terminal.hpp"
 #include "ui/top_view.hpp"
 
 namespace gridctl::cmd {

@@ -20,8 +20,7 @@ void BulkServer::keep() {
 }
 
 bool BulkServer::serves(std::string_view operation) {
-  return operation == "have" || operation == "put" || operation == "seal" || operation == "manifest" ||
-         operation == "get";
+  return is_one_of(operation, {"have", "put", "seal", "manifest", "get"});
 }
 
 Result<void> BulkServer::handle(const wire::Frame& request) {
