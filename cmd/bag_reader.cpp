@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text.hpp"
 #include "cmd/bag_reader.hpp"
 
 #include <algorithm>
 
+#include "base/text.hpp"
 
 namespace gridctl::cmd {
 

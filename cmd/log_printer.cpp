@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text.hpp"
 #include "cmd/log_printer.hpp"
 
+#include "base/text.hpp"
 
 namespace gridctl::cmd {
 
