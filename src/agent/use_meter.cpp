@@ -9,25 +9,20 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/gpu_look.hpp"
 #include "agent/host_state.hpp"
 #include "agent/ledger.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "base/use_record.hpp"
 #include "os/entries.hpp"
 #include "os/mutex.hpp"
 #include "os/process.hpp"
-#include "probe/gpu_use.hpp"
-#include "probe/health.hpp"
 
 namespace gridctl::agent {
 
 namespace {
-constexpr std::uint64_t k_look_bytes = 256 * 1024;
-constexpr int k_tool_share = 20;  // a tool that takes long is asked so many times its own time later
 constexpr double k_ticks_a_second = 100;                          // of /proc, on every architecture
 constexpr std::size_t k_parent = 1, k_first_time = 11, k_times = 4;  // in /proc/PID/stat, behind the program's name
 constexpr std::size_t k_processes_most = 20'000;                  // on a host; those beyond are not looked at
@@ -49,59 +44,6 @@ std::uint64_t memory_of(const std::vector<int>& pids) {
   std::uint64_t own = 0, shared = 0;
   for (const int pid : pids) own += pages_in(pid, shared);
   return (own + shared) * static_cast<std::uint64_t>(std::max<long>(::sysconf(_SC_PAGESIZE), 1));
-}
-
-// Records how busy the GPUs of this host are, as nvidia-smi and the kernel last reported. All connections of this user share
-// one look, and one of them at a time runs the tool.
-struct GpuLook {
-  struct Entry {
-    std::string uuid;
-    GpuUse use;
-  };
-  std::string boot_id;
-  BootTime at, next;  // when it was taken, and when the next one may be
-  int hung = 0;       // times in a row that the tool gave no answer
-  std::vector<Entry> gpus;
-};
-
-template <class R>
-void fields(R& r, Of<R, GpuLook::Entry>& m) {
-  r("use", m.use)("uuid", m.uuid);
-}
-
-template <class R>
-void fields(R& r, Of<R, GpuLook>& m) {
-  r("at_ns", m.at)("boot_id", m.boot_id)("gpus", m.gpus)("hung", m.hung)("next_ns", m.next);
-}
-
-GpuLook read_look(const os::Path& file) {
-  const auto text = os::read_file(file, k_look_bytes);
-  if (!text) return {};
-  auto look = read_record<GpuLook>(*text, "the use of GPUs", k_lenient_rules, Code::state_unreadable);
-  return look && look->boot_id == os::boot_id() ? *std::move(look) : GpuLook{};
-}
-
-// Returns the look in `folder`, or takes a new one if that is due. Waits for the tool as long as a probe does.
-GpuLook look_at_gpus(const os::Path& folder, os::Clock& clock) {
-  const os::Path file = folder / "gpus";
-  GpuLook look = read_look(file);
-  if (clock.boot() < look.next || !os::make_directories(folder)) return look;
-  const auto lock = os::FileLock::try_acquire(folder / "lock");
-  if (!lock || !*lock) return look;
-  look = read_look(file);
-  const BootTime asked = clock.boot();
-  if (asked < look.next || !probe::may_try({look.hung, look.at}, asked)) return look;
-  const probe::ToolAnswer answer = probe::ask_tools({}, {probe::nvidia_use_call()}).front();
-  const BootTime now = clock.boot();
-  look.hung = answer.found && !answer.answered ? look.hung + 1 : 0;
-  look.boot_id = os::boot_id();
-  look.at = now;
-  look.next = now + std::max<Duration>(k_use_every - std::chrono::seconds{1}, (now - asked) * k_tool_share);
-  look.gpus.clear();
-  for (auto& [uuid, use] : probe::read_nvidia_use(answer)) look.gpus.push_back({uuid, use});
-  for (auto& [uuid, use] : probe::kernel_gpu_use(probe::HostFiles{})) look.gpus.push_back({uuid, use});
-  (void)os::write_file_atomically(file, write_record(look));  // at worst another connection asks, too
-  return look;
 }
 }  // namespace
 
