@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "store/big_endian.hpp"
+#include "store/pack.hpp"
+#include "store/remote.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {
