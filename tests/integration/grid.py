@@ -394,10 +394,10 @@ class Laptop:
         return wait_until("the daemon", 60, started)
 
 
-# Tells each process of a job that catches SIGUSR1, as the workloads do, that its steps take no time any more.
+# Tells each process of a job that catches SIGALRM, as the workloads do, that its steps take no time any more.
 HURRY = r"""for files in $(grep -slzx 'GRIDCTL_JOB_ID=%s' /proc/[0-9]*/environ | cut -d/ -f-3); do
-  grep -sqE '^SigCgt:.*[2367abef][0-9a-f]{2}$' $files/status && tr '\0' ' ' < $files/cmdline | grep -qE '\.(sh|py) $' &&
-    kill -USR1 ${files#/proc/}
+  grep -sqE '^SigCgt:.*[2367abef][0-9a-f]{3}$' $files/status && tr '\0' ' ' < $files/cmdline | grep -qE '\.(sh|py) $' &&
+    kill -ALRM ${files#/proc/}
 done; true"""
 
 
