@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/text.hpp"
 #include "store/tree.hpp"
 #include "transfer/feed.hpp"
 #include "wire/own.hpp"
