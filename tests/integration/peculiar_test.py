@@ -67,6 +67,8 @@ FUSE_HOME = ("[ -e /dev/fuse ] || mknod -m 666 /dev/fuse c 10 229; mkdir -p /tmp
              "workdir=/tmp/fuse/work,allow_other /home/worker && stat -f -c %T /home/worker | grep -q fuse",
              "umount -l /home/worker; rm -rf /tmp/fuse")
 
+# The kernel refuses while somebody writes there: the agent that cleans up after the test before.
+READ_ONLY_HOME = "timeout 30 sh -c 'until mount -o remount,bind,ro /home; do sleep 0.2; done'"
 KEYS_AWAY = sshd_config("AuthorizedKeysFile /etc/ssh/keys")
 KEYS_AWAY = ("cp /home/worker/.ssh/authorized_keys /etc/ssh/keys; " + KEYS_AWAY[0], KEYS_AWAY[1])
 
@@ -74,7 +76,7 @@ KEYS_AWAY = ("cp /home/worker/.ssh/authorized_keys /etc/ssh/keys; " + KEYS_AWAY[
 REFUSED = [
     Row("agent's folder of somebody else", f"rm -rf {AGENT_HOME}; mkdir -m 755 {AGENT_HOME}", f"rm -rf {AGENT_HOME}",
         ("cannot be put", "ermission denied", "ln -s DIR ~/.gridctl")),
-    Row("home read-only", "mount -o remount,bind,ro /home", "mount -o remount,bind,rw /home",
+    Row("home read-only", READ_ONLY_HOME, "mount -o remount,bind,rw /home",
         ("cannot be put", "ead-only file system")),
     Row("home missing", f"{KEYS_AWAY[0]}; mv /home/worker /home/away", f"mv /home/away /home/worker; {KEYS_AWAY[1]}",
         ("cannot be put",), sshd=True),
