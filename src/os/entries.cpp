@@ -127,6 +127,15 @@ Result<bool> touch_file(const Path& path) {
   return errno_error(errno, "cannot set the time of " + in_quotes(path.native()));
 }
 
+Result<void> set_changed_at(int fd, WallTime when) {
+  timespec times[2]{};
+  times[0].tv_nsec = UTIME_OMIT;
+  times[1].tv_sec = static_cast<time_t>(when.ms / 1000);
+  times[1].tv_nsec = static_cast<long>(when.ms % 1000 * 1'000'000);
+  if (::futimens(fd, times) == 0) return {};
+  return errno_error(errno, "cannot set the time of a file");
+}
+
 Result<void> set_mode(int fd, unsigned mode) {
   if (::fchmod(fd, static_cast<mode_t>(mode)) == 0) return {};
   return errno_error(errno, "cannot set the mode of a file");

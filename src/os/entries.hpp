@@ -49,6 +49,7 @@ struct FileStatus {
 [[nodiscard]] Result<void> rename_path(const Path& from, const Path& to);  // atomic, replaces; not synced
 [[nodiscard]] Result<void> remove_file(const Path& path);                  // missing is success
 [[nodiscard]] Result<bool> touch_file(const Path& path);                   // sets mtime to now; false when missing
+[[nodiscard]] Result<void> set_changed_at(int fd, WallTime when);          // mtime
 [[nodiscard]] Result<void> set_mode(int fd, unsigned mode);
 [[nodiscard]] Result<void> set_size(int fd, std::uint64_t size);
 [[nodiscard]] Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset);  // pwrite, all of it

@@ -9,6 +9,7 @@
 #include "base/numbers.hpp"
 #include "store/pickle.hpp"
 #include "store/rank_files.hpp"
+#include "store/write_order.hpp"
 
 namespace gridctl::store {
 
@@ -56,6 +57,7 @@ class LocalPart {
     Tree part;
     for (const Entry& entry : tree_.entries)
       if (!others_.contains(entry.path)) part.entries.push_back(entry);
+    renumber_writes(part.entries);
     return part;
   }
 

@@ -9,24 +9,48 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/time.hpp"
 #include "crypto/sha256.hpp"
+#include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/mutex.hpp"
 #include "store/file_workers.hpp"
+#include "store/write_order.hpp"
 
 namespace gridctl::store {
 namespace {
 
 constexpr std::size_t k_hole_min = 64 * 1024;    // bytes; shorter runs of zeros are written
 constexpr std::uint64_t k_room_asked = 256u << 20;  // bytes written before the disk is looked at anew
+constexpr std::int64_t k_apart_ms = 1000;  // between the times of two files; file systems round them to 1 s or less
 constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the disk together, with all else that waits
+
+// Chooses times in the order of writing: the newest entry of each kind gets the present time.
+class WriteTimes {
+ public:
+  explicit WriteTimes(const Tree& tree)
+      : now_(os::system_clock().wall()),
+        last_file_(last_write(tree.entries, EntryKind::file)),
+        last_directory_(last_write(tree.entries, EntryKind::directory)) {}
+
+  // A file system that keeps no times is no reason to fail.
+  void set(int fd, const Entry& entry) const {
+    if (entry.written == 0) return;
+    const std::uint32_t last = entry.kind == EntryKind::file ? last_file_ : last_directory_;
+    static_cast<void>(os::set_changed_at(fd, {now_.ms - std::int64_t{last - entry.written} * k_apart_ms}));
+  }
+
+ private:
+  WallTime now_;
+  std::uint32_t last_file_, last_directory_;
+};
 
 // Writes one file.
 class WriteFile : public FileWork {
  public:
-  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, bool shared,
+  WriteFile(const Entry& entry, ChunkReader& chunks, const WriteTimes& times, bool sync, os::Fd fd, bool shared,
             std::function<Result<void>(std::uint64_t)> wrote)
-      : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), shared_(shared), wrote_(std::move(wrote)) {
+      : entry_(entry), chunks_(chunks), times_(times), sync_(sync), fd_(std::move(fd)), shared_(shared), wrote_(std::move(wrote)) {
     std::uint64_t offset = 0;
     for (const Chunk& chunk : entry.chunks) {
       offsets_.push_back(offset);
@@ -47,6 +71,7 @@ class WriteFile : public FileWork {
   Result<std::unique_ptr<FileWork>> finish() override {
     if (entry_.size != 0) TRY(os::set_size(fd_.get(), entry_.size));
     TRY(os::set_mode(fd_.get(), entry_.mode & 0777u));
+    times_.set(fd_.get(), entry_);
     if (sync_) TRY(os::sync_fd(fd_.get()));
     return std::unique_ptr<FileWork>();
   }
@@ -73,6 +98,7 @@ class WriteFile : public FileWork {
 
   const Entry& entry_;
   ChunkReader& chunks_;
+  const WriteTimes& times_;
   const bool sync_;
   os::Fd fd_;
   const bool shared_;
@@ -82,22 +108,22 @@ class WriteFile : public FileWork {
 
 class Builder {
  public:
-  Builder(int root, ChunkReader& chunks, const MaterialiseOptions& options)
-      : root_(root), chunks_(chunks), options_(options) {}
+  Builder(int root, const Tree& tree, ChunkReader& chunks, const MaterialiseOptions& options)
+      : root_(root), tree_(tree), chunks_(chunks), options_(options), times_(tree) {}
 
-  Result<void> build(const Tree& tree) {
+  Result<void> build() {
     std::vector<const Entry*> files;
-    for (const Entry& entry : tree.entries) {
+    for (const Entry& entry : tree_.entries) {
       if (entry.kind == EntryKind::directory) TRY(os::make_directories_beneath(root_, entry.path, 0700));
       if (entry.kind == EntryKind::file) files.push_back(&entry);
     }
     one_by_one_ = files.size() <= k_files_synced_max;
     TRY(work_on_files(files.size(), options_.threads, [&](std::size_t number) { return begin(*files[number]); }));
-    for (const Entry& entry : tree.entries) {
+    for (const Entry& entry : tree_.entries) {
       if (entry.kind == EntryKind::symlink) TRY(link(entry));
     }
     // Goes deepest first, so that a read-only directory is filled before its mode is set.
-    for (auto entry = tree.entries.rbegin(); entry != tree.entries.rend(); ++entry) {
+    for (auto entry = tree_.entries.rbegin(); entry != tree_.entries.rend(); ++entry) {
       if (entry->kind == EntryKind::directory) TRY(finish_directory(*entry));
     }
     if (options_.sync && !one_by_one_) return os::sync_file_system(root_);
@@ -109,7 +135,7 @@ class Builder {
     auto fd = os::open_beneath(root_, entry.path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
     const bool shared = options_.share && options_.share(entry, fd->get());
-    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_.sync && one_by_one_,
+    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, times_, options_.sync && one_by_one_,
                                                                  *std::move(fd), shared,
                                                                  [this](std::uint64_t bytes) { return wrote(bytes); }));
   }
@@ -136,13 +162,16 @@ class Builder {
 
   Result<void> finish_directory(const Entry& entry) {
     TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, entry.path, O_RDONLY | O_DIRECTORY));
+    times_.set(fd.get(), entry);
     if (options_.sync && one_by_one_) TRY(os::sync_fd(fd.get()));
     return os::set_mode(fd.get(), entry.mode & 0777u);
   }
 
   int root_;
+  const Tree& tree_;
   ChunkReader& chunks_;
   const MaterialiseOptions& options_;
+  const WriteTimes times_;
   bool one_by_one_ = true;
   os::Mutex mutex_;
   std::uint64_t done_ GRIDCTL_GUARDED_BY(mutex_) = 0, asked_ GRIDCTL_GUARDED_BY(mutex_) = 0;
@@ -159,7 +188,7 @@ Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& 
   TRY_ASSIGN(auto names, os::list_directory(root.get()));
   std::erase(names, options.beside);
   if (!names.empty()) return make_error(Code::exists, "directory '" + directory.native() + "' is not empty");
-  auto built = Builder(root.get(), chunks, options).build(tree);
+  auto built = Builder(root.get(), tree, chunks, options).build();
   if (built) return options.sync && !was_there ? os::sync_directory(directory.parent_path()) : Result<void>();
   if (!was_there) {
     static_cast<void>(os::remove_tree(directory));

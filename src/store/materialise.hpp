@@ -26,7 +26,8 @@ struct MaterialiseOptions {
 };
 
 // Writes the tree into `directory`, which must be missing or empty (otherwise exists). Nothing outside it is created or
-// followed: files are opened strictly beneath it, links are made last. On failure, the content is removed again; an
+// followed: files are opened strictly beneath it, links are made last. Where the tree has an order of writing, the times
+// of files and directories follow it, the newest at present, others a second apart. On failure, the content is removed again; an
 // existing directory itself stays.
 [[nodiscard]] Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
                                        const MaterialiseOptions& options = {});

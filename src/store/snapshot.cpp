@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/store_state.hpp"
+#include "store/write_order.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -222,6 +223,11 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
         !selection.growing.contains(entry.path))
       return directory_changed();
   }
+  number_writes(scanned.tree.entries, [&](const Entry& entry) -> std::int64_t {
+    if (const auto source = sources.find(entry.path); source != sources.end()) return source->second->status.mtime_ns;
+    const FileFact* before = how.previous != nullptr ? find_file(how.previous->listing.files, entry.path) : nullptr;
+    return before != nullptr ? before->mtime_ns : 0;
+  });
   return scanned;
 }
 

@@ -9,12 +9,14 @@
 #include "crypto/sha256.hpp"
 #include "store/big_endian.hpp"
 #include "store/rank_files.hpp"
+#include "store/write_order.hpp"
 
 namespace gridctl::store {
 namespace {
 
 constexpr std::string_view k_tree_magic = "GRIDTREE";
 constexpr std::uint16_t k_tree_version = 1;
+constexpr std::uint16_t k_feature_order = 1;  // files and directories have numbers in the order of writing
 constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path length, one byte of path
 constexpr std::size_t k_chunk_bytes = 4 + 32;
 constexpr std::uint64_t k_disk_block = 4096;  // bytes, of most file systems
@@ -84,16 +86,18 @@ Result<void> check_tree(const Tree& tree, const TreeLimits& limits) {
     if (limits.bytes_max != 0 && total > limits.bytes_max)
       return damaged("tree contains more than the " + format_size(limits.bytes_max) + " allowed");
   }
-  return check_order(tree.entries);
+  TRY(check_order(tree.entries));
+  return check_write_order(tree.entries);
 }
 
 std::string text_of(ByteView bytes) { return std::string(as_text(bytes)); }
 
-Result<Entry> read_entry(Reader& in) {
+Result<Entry> read_entry(Reader& in, bool has_order) {
   Entry entry;
   entry.kind = static_cast<EntryKind>(in.number<std::uint8_t>());
   entry.mode = in.number<std::uint16_t>();
   entry.path = text_of(in.bytes(in.number<std::uint16_t>()));
+  if (has_order && entry.kind != EntryKind::symlink) entry.written = in.number<std::uint32_t>();
   if (entry.kind == EntryKind::file) {
     entry.size = in.number<std::uint64_t>();
     const auto count = in.number<std::uint32_t>();
@@ -236,6 +240,7 @@ bool link_stays_inside(std::string_view path, std::string_view target) {
 Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits) {
   Tree tree{std::move(entries)};
   std::ranges::sort(tree.entries, {}, &Entry::path);
+  renumber_writes(tree.entries);
   TRY(check_tree(tree, limits));
   return tree;
 }
@@ -244,7 +249,8 @@ Bytes to_manifest(const Tree& tree) {
   Bytes out;
   put_bytes(out, as_bytes(k_tree_magic));
   put_big_endian(out, k_tree_version);
-  put_big_endian(out, std::uint16_t{0});
+  const bool has_order = has_write_order(tree);
+  put_big_endian(out, has_order ? k_feature_order : std::uint16_t{0});
   put_big_endian(out, static_cast<std::uint32_t>(tree.entries.size()));
   put_big_endian(out, tree.total_bytes());
   for (const Entry& entry : tree.entries) {
@@ -252,6 +258,7 @@ Bytes to_manifest(const Tree& tree) {
     put_big_endian(out, entry.mode);
     put_big_endian(out, static_cast<std::uint16_t>(entry.path.size()));
     put_bytes(out, as_bytes(entry.path));
+    if (has_order && entry.kind != EntryKind::symlink) put_big_endian(out, entry.written);
     if (entry.kind == EntryKind::file) {
       put_big_endian(out, entry.size);
       put_big_endian(out, static_cast<std::uint32_t>(entry.chunks.size()));
@@ -273,7 +280,7 @@ Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
   if (as_text(in.bytes(k_tree_magic.size())) != k_tree_magic) return damaged("bytes are not a manifest");
   const auto version = in.number<std::uint16_t>();
   const auto features = in.number<std::uint16_t>();
-  if (in.good() && (version != k_tree_version || features != 0)) {
+  if (in.good() && (version != k_tree_version || (features & ~k_feature_order) != 0)) {
     return make_error(Code::unsupported, "manifest has version " + std::to_string(version) + " and features " +
                                              std::to_string(features) + "; this gridctl knows version 1");
   }
@@ -285,11 +292,12 @@ Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
   Tree tree;
   tree.entries.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    TRY_ASSIGN(Entry entry, read_entry(in));
+    TRY_ASSIGN(Entry entry, read_entry(in, features != 0));
     tree.entries.push_back(std::move(entry));
   }
   if (in.left() != 0) return damaged("manifest has bytes after its last entry");
   TRY(check_tree(tree, limits));
+  if (features != 0 && !has_write_order(tree)) return damaged("manifest claims an order of writing that it does not have");
   if (tree.total_bytes() != total) return damaged("sizes in the manifest do not add up");
   return tree;
 }
@@ -309,6 +317,11 @@ bool is_blocked(const Tree& tree, const std::string& path) {
 
 Result<Tree> overlay(const Tree& below, const Tree& above) {
   std::vector<Entry> entries = above.entries;
+  for (const EntryKind kind : {EntryKind::file, EntryKind::directory}) {
+    const std::uint32_t before = last_write(below.entries, kind);
+    for (Entry& entry : entries)
+      if (before != 0 && entry.kind == kind) entry.written += before + 1;
+  }
   for (const Entry& entry : below.entries)
     if (above.find(entry.path) == nullptr && !is_blocked(above, entry.path)) entries.push_back(entry);
   return make_tree(std::move(entries));

@@ -37,6 +37,9 @@ struct Entry {
   std::uint64_t size = 0;  // of files
   std::vector<Chunk> chunks;
   std::string target;  // of links
+  // The position of the last change among those of the same kind, 1: the oldest; write_order.hpp. 0: links, and where
+  // all changed at the same time or no times are known.
+  std::uint32_t written = 0;
   bool operator==(const Entry&) const = default;
 };
 
@@ -75,7 +78,7 @@ struct TreeLimits {
 // target is relative and has ".." only at its start, at most as many as the link is deep.
 [[nodiscard]] bool link_stays_inside(std::string_view path, std::string_view target);
 
-// Sorts, then checks every rule of a tree.
+// Sorts, closes gaps in the order of writing, then checks every rule of a tree.
 [[nodiscard]] Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits = {});
 
 // REQUIRES: the tree came from make_tree or parse_manifest.
@@ -85,7 +88,8 @@ struct TreeLimits {
 // Returns the SHA-256 of the manifest.
 [[nodiscard]] Digest root_of(ByteView manifest);
 
-// Merges two trees: takes all of `above`, and of `below` everything that does not conflict with it.
+// Merges two trees: takes all of `above`, and of `below` everything that does not conflict with it. In the
+// order of writing, its numbers come after those of `below`.
 [[nodiscard]] Result<Tree> overlay(const Tree& below, const Tree& above);
 
 }  // namespace gridctl::store

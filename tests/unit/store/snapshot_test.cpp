@@ -16,6 +16,11 @@ using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
 namespace fs = std::filesystem;
 
+Tree without_order(Tree tree) {
+  for (Entry& entry : tree.entries) entry.written = 0;
+  return tree;
+}
+
 class Snapshots : public ::testing::Test {
  protected:
   Folder dir;
@@ -40,7 +45,7 @@ TEST_F(Snapshots, HoldsTheSourceButNotTheMarker) {
   EXPECT_EQ(snapshot->tree.find("step-1/state")->mode, 0640);
   EXPECT_EQ(snapshot->tree.find("latest")->target, "step-1");
   fs::remove(dir / "out/.commit");
-  EXPECT_EQ(snapshot->tree, scan(dir / "out", {})->tree);
+  EXPECT_EQ(without_order(snapshot->tree), scan(dir / "out", {})->tree);
   EXPECT_EQ(snapshot->root, root_of(to_manifest(snapshot->tree)));
 
   const os::Fd copy = *os::open_file(dir / "snap", O_RDONLY | O_DIRECTORY);
@@ -75,7 +80,7 @@ TEST_F(Snapshots, TakesUnchangedFilesFromTheOneBefore) {
   ASSERT_THAT(second, IsOk());
   EXPECT_EQ(fs::hard_link_count(dir / "snap-2/step-1.pt"), 2u);
   EXPECT_EQ(fs::hard_link_count(dir / "snap-2/step-2.pt"), 1u);
-  EXPECT_EQ(second->tree, scan(dir / "out", {})->tree);
+  EXPECT_EQ(without_order(second->tree), scan(dir / "out", {})->tree);
 }
 
 TEST_F(Snapshots, StopsAtItsLimit) {

@@ -127,9 +127,11 @@ TEST(Manifest, RefusesClaimsWithoutReservingMemoryForThem) {
   Bytes bomb = to_manifest(Tree{});
   for (std::size_t i = 12; i < 16; ++i) bomb[i] = std::byte{0xff};  // four billion entries
   EXPECT_THAT(parse_manifest(bomb), FailsWith(Code::checkpoint_damaged));
-  Bytes newer = to_manifest(Tree{});
-  newer[9] = std::byte{2};
-  EXPECT_THAT(parse_manifest(newer), FailsWith(Code::unsupported));
+  for (const std::size_t byte : {9u, 11u}) {  // of the version, of the features
+    Bytes newer = to_manifest(Tree{});
+    newer[byte] = std::byte{2};
+    EXPECT_THAT(parse_manifest(newer), FailsWith(Code::unsupported));
+  }
 }
 
 TEST(Manifest, RefusesSizesThatDoNotAddUpAndMoreThanTheQuota) {
