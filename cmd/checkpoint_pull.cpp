@@ -19,17 +19,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_pull {
 namespace {
-constexpr Example k_examples[] = {
-    {"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
-    {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
-    {"Copy it from a remote, on a new machine that has the store's key",
-     "gridctl checkpoint pull train-gpt ./result --from nas"},
-    {"Refuse a checkpoint older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
-constexpr Option k_options[] = {
-    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
-    {"expect", 0, "N|DIGEST", "refuse a checkpoint older than number N, or with another root digest"}};
-constexpr int k_exits[] = {3, 5, 6, 7, 8};
 constexpr std::size_t k_digest_least = 8;  // characters of a digest that is expected
 
 struct Pulled {
@@ -183,7 +172,12 @@ const Command k_checkpoint_pull{
     .noun = "checkpoint",
     .verb = "pull",
     .summary = "copy a checkpoint to a directory",
-    .examples = checkpoint_pull::k_examples,
+    .examples = {{"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
+                 {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
+                 {"Copy it from a remote, on a new machine that has the store's key",
+                  "gridctl checkpoint pull train-gpt ./result --from nas"},
+                 {"Refuse a checkpoint older than the 41st",
+                  "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}},
     .description =
         "Writes the files of a checkpoint to a new directory and verifies every chunk. The directory appears when it "
         "is complete; an existing empty directory contains the file .gridctl-partial until then. If the command is "
@@ -195,9 +189,11 @@ const Command k_checkpoint_pull{
         "them knows a newer one, the command refuses and names it. If none of them knows this one either, the command "
         "says that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that "
         "you name by its number is not compared.",
-    .positionals = checkpoint_pull::k_positionals,
-    .options = checkpoint_pull::k_options,
-    .exit_codes = checkpoint_pull::k_exits,
+    .positionals = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}},
+    .options =
+        {{"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
+         {"expect", 0, "N|DIGEST", "refuse a checkpoint older than number N, or with another root digest"}},
+    .exit_codes = {3, 5, 6, 7, 8},
     .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

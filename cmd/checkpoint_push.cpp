@@ -12,10 +12,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_push {
 namespace {
-constexpr Example k_examples[] = {{"Give a job a checkpoint from elsewhere and continue from it",
-                                   "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
-constexpr Positional k_positionals[] = {{"JOB", Completion::job}, {"DIR", Completion::directory}};
-
 Result<registry::Checkpoint> store_directory(Context& context, registry::RunRecords& registry, const JobId& job,
                                              const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
@@ -63,19 +59,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
                        "; the next attempt starts from it");
   return 0;
 }
-constexpr int k_exits[] = {3, 5, 7};
 }  // namespace
 }  // namespace checkpoint_push
 
-const Command k_checkpoint_push{.noun = "checkpoint",
-                                .verb = "push",
-                                .summary = "import a checkpoint",
-                                .examples = checkpoint_push::k_examples,
-                                .description =
-                                    "Stores a directory as the job's newest checkpoint, so that the next attempt "
-                                    "starts from it. Refused while an attempt is running.",
-                                .positionals = checkpoint_push::k_positionals,
-                                .exit_codes = checkpoint_push::k_exits,
-                                .run = checkpoint_push::run};
+const Command k_checkpoint_push{
+    .noun = "checkpoint",
+    .verb = "push",
+    .summary = "import a checkpoint",
+    .examples = {{"Give a job a checkpoint from elsewhere and continue from it",
+                 "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}},
+    .description =
+        "Stores a directory as the job's newest checkpoint, so that the next attempt "
+        "starts from it. Refused while an attempt is running.",
+    .positionals = {{"JOB", Completion::job}, {"DIR", Completion::directory}},
+    .exit_codes = {3, 5, 7},
+    .run = checkpoint_push::run};
 
 }  // namespace gridctl::cmd

@@ -14,10 +14,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_show {
 namespace {
-constexpr Example k_examples[] = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
-                                  {"Show the third one", "gridctl checkpoint show train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
-
 std::string_view kind_name(store::EntryKind kind) {
   switch (kind) {
     case store::EntryKind::directory: return "directory";
@@ -103,11 +99,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_checkpoint_show{.noun = "checkpoint",
                                 .verb = "show",
                                 .summary = "show a checkpoint's origin and contents",
-                                .examples = checkpoint_show::k_examples,
+                                .examples = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
+                                             {"Show the third one", "gridctl checkpoint show train-gpt@3"}},
                                 .description =
                                     "Shows where a checkpoint comes from and which files it contains. ID is a job, "
                                     "which means its newest checkpoint, or JOB@NUMBER.",
-                                .positionals = checkpoint_show::k_positionals,
+                                .positionals = {{"ID", Completion::checkpoint}},
                                 .exit_codes = k_exits_checkpoint,
                                 .run = checkpoint_show::run};
 

@@ -137,21 +137,21 @@ Result<void> check_choice(std::string_view what, std::string_view choices, const
 
 Result<void> check_positionals(const Command& command, const Parsed& parsed) {
   const std::string help = "gridctl " + full_name(command) + " --help";
+  const std::span<const Positional> known = command.positionals;
   std::size_t required = 0;
-  for (const Positional& positional : command.positionals) required += positional.required ? 1 : 0;
+  for (const Positional& positional : known) required += positional.required ? 1 : 0;
   if (parsed.positionals.size() < required)
     return make_error(Code::usage,
                       "'gridctl " + full_name(command) + "' needs " +
-                          std::string(command.positionals[parsed.positionals.size()].name),
+                          std::string(known[parsed.positionals.size()].name),
                       help);
-  const bool many = !command.positionals.empty() && command.positionals.back().many;
-  if (parsed.positionals.size() > command.positionals.size() && !many)
+  if (parsed.positionals.size() > known.size() && (known.empty() || !known.back().many))
     return make_error(Code::usage,
-                      "unexpected argument '" + sanitize(parsed.positionals[command.positionals.size()]) + "'", help);
+                      "unexpected argument '" + sanitize(parsed.positionals[known.size()]) + "'", help);
   if (parsed.has_command && command.tail.empty())
     return make_error(Code::usage, "'gridctl " + full_name(command) + "' takes no command after --", help);
   for (std::size_t i = 0; i < parsed.positionals.size(); ++i) {
-    const Positional& positional = command.positionals[std::min(i, command.positionals.size() - 1)];
+    const Positional& positional = known[std::min(i, known.size() - 1)];
     TRY(check_choice(positional.name, positional.choices, parsed.positionals[i]));
   }
   return {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -65,12 +66,12 @@ struct Command {
   std::string_view noun;
   std::string_view verb;  // empty: a command of one word
   std::string_view summary;
-  std::span<const Example> examples;
+  std::initializer_list<Example> examples;
   std::string_view description;  // paragraphs divided by an empty line
-  std::span<const Positional> positionals = {};
-  std::span<const Option> options = {};
+  std::initializer_list<Positional> positionals = {};
+  std::initializer_list<Option> options = {};
   std::string_view tail = {};            // name of what follows "--", empty: nothing may
-  std::span<const int> exit_codes = {};  // beyond 0 and 2
+  std::initializer_list<int> exit_codes = {};  // beyond 0 and 2
   bool waits = false;                    // has --timeout
   bool hidden = false;
   // Returns the exit code of a success (0, or what the contract says); failures are errors.
@@ -101,10 +102,10 @@ struct ExitText {
 [[nodiscard]] std::set<int> exit_codes_of(const Command& command);
 // List exit codes beyond 0 and 2, for commands that read the state; that name a job, provider or checkpoint; that
 // follow a job.
-inline constexpr int k_exits_state[] = {7};
-inline constexpr int k_exits_job[] = {3, 7};
-inline constexpr int k_exits_follow[] = {1, 3, 5, 7, 9, 130};
-inline constexpr int k_exits_host[] = {3, 5, 6, 7};
-inline constexpr int k_exits_checkpoint[] = {3, 7, 8};
+inline constexpr std::initializer_list<int> k_exits_state = {7};
+inline constexpr std::initializer_list<int> k_exits_job = {3, 7};
+inline constexpr std::initializer_list<int> k_exits_follow = {1, 3, 5, 7, 9, 130};
+inline constexpr std::initializer_list<int> k_exits_host = {3, 5, 6, 7};
+inline constexpr std::initializer_list<int> k_exits_checkpoint = {3, 7, 8};
 
 }  // namespace gridctl::cmd

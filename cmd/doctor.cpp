@@ -16,14 +16,6 @@ namespace {
 constexpr Duration k_patience =
     std::chrono::seconds{30};  // for the slowest host: login, upload of the agent, its tools
 
-constexpr Example k_examples[] = {
-    {"Find problems here and on every provider", "gridctl doctor"},
-    {"Do not contact any host", "gridctl doctor --offline"},
-    {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}};
-constexpr Option k_options[] = {
-    {.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}};
-constexpr int k_exits_doctor[] = {5, 6, 7};
-
 Diagnosis examine_daemon(const Context& context, registry::JobRecords& registry) {
   const Result<control::DaemonStatus> status = control::daemon_status(context.state);
   if (!status) return {"", "daemon", Severity::error, status.error().message, "gridctl daemon status", 7};
@@ -122,7 +114,9 @@ const Command k_doctor{
     .noun = "doctor",
     .verb = "",
     .summary = "check this machine, the state and every provider",
-    .examples = doctor::k_examples,
+    .examples = {{"Find problems here and on every provider", "gridctl doctor"},
+                 {"Do not contact any host", "gridctl doctor --offline"},
+                 {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}},
     .description =
         "Checks this machine (programs, libraries with known vulnerabilities, keys, clock, state directory, database) "
         "and asks all providers at the same time; an unresponsive host costs no more than the time limit. Each finding "
@@ -130,8 +124,8 @@ const Command k_doctor{
         "upstream version. If the package revision shows that, it decides; otherwise the finding is a note that says "
         "so.\n\nNotes and warnings do not change the exit code 0. Errors do: 7 if this machine or its state has one, "
         "else 6 if a host has another key or refuses the login, else 5 if a host does not answer or cannot run jobs.",
-    .options = doctor::k_options,
-    .exit_codes = doctor::k_exits_doctor,
+    .options = {{.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}},
+    .exit_codes = {5, 6, 7},
     .waits = true,
     .run = doctor::run};
 

@@ -88,7 +88,7 @@ std::string help_of(const Command& command, std::size_t columns) {
   for (const Example& example : command.examples)
     text += paragraph("# " + std::string(example.what), columns, 2) + "  " + std::string(example.line) + "\n";
   text += "\nUsage: " + synopsis(command) + "\n\n" + paragraph(command.description, columns, 0);
-  if (!command.options.empty() || command.waits)
+  if (command.options.size() > 0 || command.waits)
     text += "\nOptions:\n" + options_list(command.options, columns, command.waits ? &timeout_option() : nullptr);
   text += "\nOptions of every command:\n" + options_list(global_options(), columns);
   text += "\nExit codes:\n" + exit_list(command, columns);
@@ -102,7 +102,7 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
   for (const Command* command : all_commands()) {
     if (command->noun != noun || command->hidden) continue;
     entries.emplace_back(std::string(command->verb), std::string(command->summary));
-    if (!command->examples.empty()) text += "  " + std::string(command->examples.front().line) + "\n";
+    if (command->examples.size() > 0) text += "  " + std::string(command->examples.begin()->line) + "\n";
   }
   text += "\nUsage: gridctl " + std::string(noun) + " COMMAND [options]\n\nCommands:\n" + list(entries, columns);
   text += "\n'gridctl " + std::string(noun) + " COMMAND --help' explains a command.";

@@ -29,15 +29,6 @@ constexpr Duration k_drill_wait = std::chrono::minutes{10};
 constexpr std::size_t k_side_by_side = 16;  // hosts that are asked at once
 constexpr std::size_t k_drill_hosts = 2;    // one is lost, the other goes on
 
-constexpr Example k_examples[] = {{"Choose among the hosts that ssh knows", "gridctl init"},
-                                  {"In a script", "gridctl init --host ada --host bob --no-drill"},
-                                  {"Every host that answers", "gridctl init --all"}};
-constexpr Option k_options[] = {
-    {"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
-    {"all", 0, "", "register every host that answers"},
-    {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}};
-constexpr int k_exits[] = {3, 5, 6, 7};
-
 using AskKeys = std::function<bool(const std::string&, std::span<const ssh::HostKey>)>;
 
 struct Looked {
@@ -233,21 +224,26 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace init
 
-const Command k_init{.noun = "init",
-                     .verb = "",
-                     .summary = "register the hosts that ssh knows, and try a job on them",
-                     .examples = init::k_examples,
-                     .description =
-                         "Reads ~/.ssh/config, takes the inventory of all its hosts in parallel, and registers those "
-                         "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
-                         "lost, and the job must continue on another. Then it prints what to type next.\n\n"
-                         "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
-                         "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
-                         "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
-                         "use --all.",
-                     .options = init::k_options,
-                     .exit_codes = init::k_exits,
-                     .waits = true,
-                     .run = init::run};
+const Command k_init{
+    .noun = "init",
+    .verb = "",
+    .summary = "register the hosts that ssh knows, and try a job on them",
+    .examples = {{"Choose among the hosts that ssh knows", "gridctl init"},
+                 {"In a script", "gridctl init --host ada --host bob --no-drill"},
+                 {"Every host that answers", "gridctl init --all"}},
+    .description =
+        "Reads ~/.ssh/config, takes the inventory of all its hosts in parallel, and registers those "
+        "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
+        "lost, and the job must continue on another. Then it prints what to type next.\n\n"
+        "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
+        "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
+        "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
+        "use --all.",
+    .options = {{"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
+                {"all", 0, "", "register every host that answers"},
+                {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}},
+    .exit_codes = {3, 5, 6, 7},
+    .waits = true,
+    .run = init::run};
 
 }  // namespace gridctl::cmd

@@ -11,14 +11,6 @@ namespace gridctl::cmd {
 
 namespace job_cp {
 namespace {
-constexpr Example k_examples[] = {
-    {"Copy a file out of a running job", "gridctl job cp train-gpt:out/loss.csv ."},
-    {"Put a file into its working directory", "gridctl job cp config.yaml train-gpt:"},
-    {"Copy a folder from the host of rank 3", "gridctl job cp --rank 3 train-gpt:/tmp/traces traces"}};
-constexpr Positional k_positionals[] = {{"SOURCE", Completion::file}, {"DESTINATION", Completion::file}};
-constexpr Option k_options[] = {k_rank_option, k_attempt_option};
-constexpr int k_exits[] = {3, 5, 6, 7, 130};
-
 struct Side {
   std::string job;   // empty: a path on this machine
   std::string path;
@@ -57,15 +49,17 @@ const Command k_job_cp{
     .noun = "job",
     .verb = "cp",
     .summary = "copy files into or out of a running job",
-    .examples = job_cp::k_examples,
+    .examples = {{"Copy a file out of a running job", "gridctl job cp train-gpt:out/loss.csv ."},
+                 {"Put a file into its working directory", "gridctl job cp config.yaml train-gpt:"},
+                 {"Copy a folder from the host of rank 3", "gridctl job cp --rank 3 train-gpt:/tmp/traces traces"}},
     .description =
         "Copies a file or a folder between this machine and a running job. ID:PATH is a path as the job sees it; a "
         "relative one starts in its working directory. If the destination is a directory, the source keeps its own "
         "name in it. A file appears only when it is complete, and repeating the command continues a large file where "
         "an earlier one stopped.\n\n'gridctl job pull' gets the outputs of a job, also after its end.",
-    .positionals = job_cp::k_positionals,
-    .options = job_cp::k_options,
-    .exit_codes = job_cp::k_exits,
+    .positionals = {{"SOURCE", Completion::file}, {"DESTINATION", Completion::file}},
+    .options = {k_rank_option, k_attempt_option},
+    .exit_codes = {3, 5, 6, 7, 130},
     .run = job_cp::run};
 
 }  // namespace gridctl::cmd

@@ -29,15 +29,6 @@ constexpr std::size_t k_steps_after = 64;  // that tell whether it repeats its f
 constexpr Duration k_look_exact = std::chrono::minutes{1};  // for these, unless the job requires to know
 constexpr Duration k_clean = std::chrono::minutes{2};       // until nothing of it is left on a host
 
-constexpr Example k_examples[] = {
-    {"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
-    {"Use the specification of an earlier job", "gridctl job drill train-gpt"},
-    {"In CI, on two particular hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Completion::file}};
-constexpr Option k_options[] = {{"provider", 'p', "NAME", "use only these hosts", "", Completion::provider, "", true},
-                                {"keep", 0, "", "keep the drill's checkpoints"}};
-constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
-
 // Reads the job as it would be submitted, but under another name and with the note that this is a drill.
 Result<Submission> read_drill(Context& context, registry::Registry& registry, const Parsed& parsed,
                               std::vector<std::string> known_providers) {
@@ -331,7 +322,9 @@ const Command k_job_drill{
     .noun = "job",
     .verb = "drill",
     .summary = "test whether a job survives the loss of its host",
-    .examples = job_drill::k_examples,
+    .examples = {{"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
+                 {"Use the specification of an earlier job", "gridctl job drill train-gpt"},
+                 {"In CI, on two particular hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}},
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
@@ -343,9 +336,10 @@ const Command k_job_drill{
         "GRIDCTL_CKPT_INTERVAL=10. `job show` reports the result. `job submit` warns about a job without a drill that "
         "may run for over an hour on paid or borrowed hosts. Exit code 1 means that the job is not recoverable, or "
         "that nothing proves that it is. --timeout ends the drill and its job.",
-    .positionals = job_drill::k_positionals,
-    .options = job_drill::k_options,
-    .exit_codes = job_drill::k_exits,
+    .positionals = {{"FILE.yaml|ID", Completion::file}},
+    .options = {{"provider", 'p', "NAME", "use only these hosts", "", Completion::provider, "", true},
+                {"keep", 0, "", "keep the drill's checkpoints"}},
+    .exit_codes = {1, 3, 4, 5, 7, 130},
     .waits = true,
     .run = job_drill::run};
 

@@ -8,17 +8,9 @@ namespace gridctl::cmd {
 
 namespace job_exec {
 namespace {
-constexpr Example k_exec_examples[] = {
-    {"See the GPUs as the job sees them", "gridctl job exec train-gpt -- nvidia-smi"},
-    {"Look at a file of the job that you submitted last", "gridctl job exec @last -- tail -n 3 out/metrics.jsonl"},
-    {"Run a command with the environment of rank 5", "gridctl job exec train-gpt --rank 5 -- env"}};
-constexpr Example k_shell_examples[] = {{"Look around in a running job", "gridctl job shell train-gpt"},
-                                        {"On the host of rank 3", "gridctl job shell train-gpt --rank 3"}};
-constexpr Example k_host_examples[] = {{"Look around on a host", "gridctl provider shell ada"}};
-constexpr Positional k_job[] = {{"ID", Completion::job}};
-constexpr Positional k_provider[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {k_rank_option, k_attempt_option};
-constexpr int k_exits[] = {3, 5, 6, 7, 130};
+constexpr std::initializer_list<Positional> k_job = {{"ID", Completion::job}};
+constexpr std::initializer_list<Option> k_options = {k_rank_option, k_attempt_option};
+constexpr std::initializer_list<int> k_exits = {3, 5, 6, 7, 130};
 
 Result<int> exec(Context& context, const Parsed& parsed) {
   if (parsed.command.empty())
@@ -61,7 +53,10 @@ const Command k_job_exec{
     .noun = "job",
     .verb = "exec",
     .summary = "run a command inside a running job",
-    .examples = job_exec::k_exec_examples,
+    .examples = {
+        {"See the GPUs as the job sees them", "gridctl job exec train-gpt -- nvidia-smi"},
+        {"Look at a file of the job that you submitted last", "gridctl job exec @last -- tail -n 3 out/metrics.jsonl"},
+        {"Run a command with the environment of rank 5", "gridctl job exec train-gpt --rank 5 -- env"}},
     .description =
         "Runs a command on the host of a running job: in its container, as its user, in its working directory, with its "
         "environment and its limits. The exit code is that of the command: 126 or 127 if it cannot be run, 128 and the "
@@ -77,7 +72,8 @@ const Command k_job_shell{
     .noun = "job",
     .verb = "shell",
     .summary = "open a shell inside a running job",
-    .examples = job_exec::k_shell_examples,
+    .examples = {{"Look around in a running job", "gridctl job shell train-gpt"},
+                 {"On the host of rank 3", "gridctl job shell train-gpt --rank 3"}},
     .description =
         "Opens a shell with a terminal on the host of a running job, like 'gridctl job exec': in the job's container, as "
         "its user, in its working directory, with its environment. bash is used if the image has it, otherwise sh. "
@@ -91,11 +87,11 @@ const Command k_provider_shell{
     .noun = "provider",
     .verb = "shell",
     .summary = "open a shell on a host",
-    .examples = job_exec::k_host_examples,
+    .examples = {{"Look around on a host", "gridctl provider shell ada"}},
     .description =
         "Opens a login shell with a terminal on a host, as the user that gridctl logs in as. The exit code is "
         "that of the shell. The shell and everything it started end with this connection.",
-    .positionals = job_exec::k_provider,
+    .positionals = {{"NAME", Completion::provider}},
     .exit_codes = job_exec::k_exits,
     .run = job_exec::host_shell};
 

@@ -10,23 +10,6 @@ namespace gridctl::cmd {
 
 namespace job_logs {
 namespace {
-constexpr Example k_examples[] = {
-    {"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
-    {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
-    {"Print the lines of the last ten minutes that mention a loss",
-     "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
-    {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {
-    {"follow", 'f', "", "continue until the job ends"},
-    {"tail", 'n', "N", "start with the last N lines"},
-    {"attempt", 0, "K", "only this attempt"},
-    {"task", 0, "LIST", "only these tasks of a bag: 17, or 17,20-30", "all"},
-    {"rank", 0, "R", "only this rank's lines", "all"},
-    {"since", 0, "TIME", "only lines received since then: 10m (ago), or 2026-12-01T08:00:00Z"},
-    {"timestamps", 't', "", "prefix each line with the time it was received"},
-    {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}};
-
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::RunRecords& registry, const JobId& id,
                                                     const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> number, parsed.whole("attempt"));
@@ -99,7 +82,11 @@ const Command k_job_logs{
     .noun = "job",
     .verb = "logs",
     .summary = "print a job's output, across attempts",
-    .examples = job_logs::k_examples,
+    .examples = {{"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
+                 {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
+                 {"Print the lines of the last ten minutes that mention a loss",
+                  "gridctl job logs train-gpt --since 10m --grep 'loss|nan'"},
+                 {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}},
     .description =
         "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
         "made visible. A line on standard error marks the start of each attempt. For a bag, the output of its tasks "
@@ -108,8 +95,15 @@ const Command k_job_logs{
         "The times of --since, --timestamps and --json are those at which lines reached this machine: up to some "
         "seconds "
         "after they were printed, later after a broken link. --json prints one object a line.",
-    .positionals = job_logs::k_positionals,
-    .options = job_logs::k_options,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"follow", 'f', "", "continue until the job ends"},
+                {"tail", 'n', "N", "start with the last N lines"},
+                {"attempt", 0, "K", "only this attempt"},
+                {"task", 0, "LIST", "only these tasks of a bag: 17, or 17,20-30", "all"},
+                {"rank", 0, "R", "only this rank's lines", "all"},
+                {"since", 0, "TIME", "only lines received since then: 10m (ago), or 2026-12-01T08:00:00Z"},
+                {"timestamps", 't', "", "prefix each line with the time it was received"},
+                {"grep", 'g', "PATTERN", "only lines that match this extended regular expression"}},
     .exit_codes = k_exits_job,
     .waits = true,
     .run = job_logs::run};

@@ -22,13 +22,6 @@ namespace gridctl::cmd {
 
 namespace job_pull {
 namespace {
-constexpr Example k_examples[] = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
-                                  {"Choose where to put them", "gridctl job pull train-gpt ./results"},
-                                  {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Completion::directory, false}};
-constexpr Option k_options[] = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}};
-constexpr int k_exits[] = {3, 5, 6, 7, 8};
-
 // States where files of the job are on a host, if there are any.
 struct Results {
   HostName host;
@@ -189,7 +182,9 @@ const Command k_job_pull{
     .noun = "job",
     .verb = "pull",
     .summary = "get the files that a job has written",
-    .examples = job_pull::k_examples,
+    .examples = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
+                 {"Choose where to put them", "gridctl job pull train-gpt ./results"},
+                 {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}},
     .description =
         "Copies the files that the job file names under 'outputs' into a new directory, by default "
         "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends. "
@@ -202,9 +197,9 @@ const Command k_job_pull{
         "if each task has its own directory, that directory has the task's number in DIR. Once the bag's 'finally' has "
         "started, you get the "
         "files that it writes; --tasks gets those of the tasks.",
-    .positionals = job_pull::k_positionals,
-    .options = job_pull::k_options,
-    .exit_codes = job_pull::k_exits,
+    .positionals = {{"ID", Completion::job}, {"DIR", Completion::directory, false}},
+    .options = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}},
+    .exit_codes = {3, 5, 6, 7, 8},
     .run = job_pull::run};
 
 }  // namespace gridctl::cmd

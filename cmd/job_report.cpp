@@ -19,11 +19,6 @@ namespace gridctl::cmd {
 
 namespace job_report {
 namespace {
-constexpr Example k_examples[] = {
-    {"Write the report of a job and open it", "gridctl job report train --html train.html && xdg-open train.html"},
-    {"Write the report of the most recent job to ID.html", "gridctl job report @last"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"html", 0, "FILE", "the page's file; - is standard output", "ID.html", Completion::file}};
 constexpr std::size_t k_output_ends = 8u << 20;  // bytes of an output that are read at each end
 constexpr std::size_t k_events_read = 1000;      // at once
 constexpr double k_ms_per_hour = 3'600'000;
@@ -136,17 +131,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_report
 
-const Command k_job_report{.noun = "job",
-                           .verb = "report",
-                           .summary = "write a job's history as one HTML page",
-                           .examples = job_report::k_examples,
-                           .description =
-                               "Writes one page that needs no network: a timeline of the attempts with the reason of each "
-                               "end, the loss curve over all attempts as the program printed it or wrote it to "
-                               "$GRIDCTL_METRICS, checkpoints, events, the cost, and the cost of the same hours at a "
-                               "hyperscaler's list price. An earlier report in FILE is replaced; any other file is kept.",
-                           .positionals = job_report::k_positionals,
-                           .options = job_report::k_options,
-                           .run = job_report::run};
+const Command k_job_report{
+    .noun = "job",
+    .verb = "report",
+    .summary = "write a job's history as one HTML page",
+    .examples = {{"Write the report of a job and open it",
+                  "gridctl job report train --html train.html && xdg-open train.html"},
+                 {"Write the report of the most recent job to ID.html", "gridctl job report @last"}},
+    .description =
+        "Writes one page that needs no network: a timeline of the attempts with the reason of each "
+        "end, the loss curve over all attempts as the program printed it or wrote it to "
+        "$GRIDCTL_METRICS, checkpoints, events, the cost, and the cost of the same hours at a "
+        "hyperscaler's list price. An earlier report in FILE is replaced; any other file is kept.",
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"html", 0, "FILE", "the page's file; - is standard output", "ID.html", Completion::file}},
+    .run = job_report::run};
 
 }  // namespace gridctl::cmd

@@ -41,57 +41,6 @@ namespace job_submit {
 namespace {
 constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, as of a file
 
-constexpr Example k_examples[] = {
-    {"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
-    {"Submit it and return at once", "gridctl job submit -d train.yaml"},
-    {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
-    {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
-    {"Run a command for each file, as GNU parallel does", "ls *.wav | gridctl job submit -n asr --outputs '*.txt' --each -- whisper {}"},
-    {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
-constexpr Option k_options[] = {
-    {"name", 'n', "NAME", "the job's name", "from the file or the command"},
-    {"detach", 'd', "", "return as soon as the job is recorded"},
-    {"wait", 0, "", "wait for the job to end without showing its output"},
-    {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
-    {"dry-run", 0, "", "show where the job would run and why, and which files it would send, without submitting it"},
-    {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
-    {"cpus", 0, "N", "minimum number of CPUs"},
-    {"memory", 0, "GIB", "minimum memory"},
-    {"disk", 0, "GIB", "minimum free disk space"},
-    {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
-    {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
-    {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
-    {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
-    {"append", 0, "BAG",
-     "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml",
-     "", Completion::job},
-    {"stream", 0, "",
-     "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
-    {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
-    {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
-    {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
-    {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
-    {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
-    {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "",
-     Completion::directory},
-    {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
-    {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "",
-     true},
-    {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
-    {"retry-memory", 0, "FACTOR",
-     "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
-    {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
-     "the current one if the command or an item names a file in it", Completion::directory},
-    {"outputs", 0, "PATTERN",
-     "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task ends", "",
-     Completion::nothing, "", true},
-    {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
-     true},
-    {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
-    {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true}};
-constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
-
 config::Overrides overrides_of(const Parsed& parsed) {
   const auto given = [&parsed](std::string_view name) {
     return parsed.has(name) ? std::optional(parsed.value(name)) : std::nullopt;
@@ -422,17 +371,66 @@ const Command k_job_submit{
     .noun = "job",
     .verb = "submit",
     .summary = "start a job from a file or a command",
-    .examples = job_submit::k_examples,
+    .examples = {{"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
+                 {"Submit it and return at once", "gridctl job submit -d train.yaml"},
+                 {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
+                 {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
+                 {"Run a command for each file, as GNU parallel does",
+                  "ls *.wav | gridctl job submit -n asr --outputs '*.txt' --each -- whisper {}"},
+                 {"Show where it would run", "gridctl job submit --dry-run train.yaml"}},
     .description =
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
         "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a "
         "batch script with #SBATCH lines; - reads it from standard input. Options override the file. If no daemon is "
         "running, this command starts one in the background.",
-    .positionals = job_submit::k_positionals,
-    .options = job_submit::k_options,
+    .positionals = {{"FILE.yaml", Completion::file, false}},
+    .options =
+        {{"name", 'n', "NAME", "the job's name", "from the file or the command"},
+         {"detach", 'd', "", "return as soon as the job is recorded"},
+         {"wait", 0, "", "wait for the job to end without showing its output"},
+         {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
+         {"dry-run", 0, "",
+          "show where the job would run and why, and which files it would send, without submitting it"},
+         {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
+         {"cpus", 0, "N", "minimum number of CPUs"},
+         {"memory", 0, "GIB", "minimum memory"},
+         {"disk", 0, "GIB", "minimum free disk space"},
+         {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
+         {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
+         {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
+         {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
+         {"append", 0, "BAG",
+          "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of "
+          "FILE.yaml",
+          "", Completion::job},
+         {"stream", 0, "",
+          "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
+         {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
+         {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
+         {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
+         {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
+         {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
+         {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "",
+          Completion::directory},
+         {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
+         {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "",
+          true},
+         {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
+         {"retry-memory", 0, "FACTOR",
+          "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
+         {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
+          "the current one if the command or an item names a file in it", Completion::directory},
+         {"outputs", 0, "PATTERN",
+          "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task "
+          "ends",
+          "", Completion::nothing, "", true},
+         {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing,
+          "", true},
+         {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
+         {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true}},
     .tail = "CMD...",
-    .exit_codes = job_submit::k_exits,
+    .exit_codes = {1, 3, 4, 5, 7, 9, 130},
     .waits = true,
     .run = job_submit::run};
 

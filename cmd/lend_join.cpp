@@ -26,12 +26,12 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};
 constexpr std::size_t k_token_max = 16 * 1024;
 
-constexpr Example k_examples[] = {
+constexpr std::initializer_list<Example> k_examples = {
     {"Lend this machine to the sender of the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
     {"At night only", "gridctl provider join gridctl-lend-1.AAAAC2JvYi... --hours 23:00-07:00"},
     {"In a script, from a file", "gridctl provider join - --yes < token"}};
-constexpr Positional k_positionals[] = {{"TOKEN|-"}};
-constexpr Option k_options[] = {
+constexpr std::initializer_list<Positional> k_positionals = {{"TOKEN|-"}};
+constexpr std::initializer_list<Option> k_options = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT",
      "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
@@ -39,7 +39,7 @@ constexpr Option k_options[] = {
     k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
     k_on_battery_option, k_price_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
-constexpr int k_exits[] = {5, 6, 7, 130};
+constexpr std::initializer_list<int> k_exits = {5, 6, 7, 130};
 
 // Jobs of others run only in containers, whose network is filtered unless the owner decides otherwise. Errors name what
 // is missing, and how to get it.

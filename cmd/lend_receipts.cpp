@@ -14,16 +14,7 @@ namespace gridctl::cmd {
 
 namespace lend_receipts {
 namespace {
-constexpr Example k_receipts_examples[] = {
-    {"What has each job paid?", "gridctl lend receipts"},
-    {"Compare with the receipts that the researcher has exported", "gridctl lend receipts --against alice.jsonl"},
-    {"For the researcher to compare", "gridctl lend receipts --export > mine.jsonl"}};
-constexpr Example k_earnings_examples[] = {{"What has this machine earned?", "gridctl lend earnings"}};
-constexpr Option k_receipts_options[] = {{"verify", 0, "", "check signatures and links, and print no list"},
-                                         {"against", 0, "FILE|-", "check, and compare with the receipts that the other side has exported", "", Completion::file},
-                                         {"export", 0, "", "print them for other programs"},
-                                         k_receipt_format_option, k_receipt_job_option};
-constexpr int k_exits[] = {3, 7};
+constexpr std::initializer_list<int> k_exits = {3, 7};
 
 struct OwnChain {
   lend::Lent lent;
@@ -113,20 +104,33 @@ Result<int> earnings(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace lend_receipts
 
-const Command k_lend_receipts{.noun = "lend",
-                              .verb = "receipts",
-                              .summary = "show and check what jobs of others have paid",
-                              .examples = lend_receipts::k_receipts_examples,
-                              .description = "Lists the receipts that this machine has signed: one for each attempt of a job that has ended here since you ask a "
-                                             "price. The researcher's gridctl signs each, too, and says whether it agrees.\n\nWith --verify or --against, a byte that "
-                                             "was changed, a receipt that is missing, an end that was cut off and a fork are each named, and the exit code is 7.",
-                              .options = lend_receipts::k_receipts_options,
-                              .exit_codes = lend_receipts::k_exits,
-                              .run = lend_receipts::run};
+const Command k_lend_receipts{
+    .noun = "lend",
+    .verb = "receipts",
+    .summary = "show and check what jobs of others have paid",
+    .examples = {{"What has each job paid?", "gridctl lend receipts"},
+                 {"Compare with the receipts that the researcher has exported",
+                  "gridctl lend receipts --against alice.jsonl"},
+                 {"For the researcher to compare", "gridctl lend receipts --export > mine.jsonl"}},
+    .description =
+        "Lists the receipts that this machine has signed: one for each attempt of a job that has ended here since you "
+        "ask a "
+        "price. The researcher's gridctl signs each, too, and says whether it agrees.\n\nWith --verify or --against, a "
+        "byte that "
+        "was changed, a receipt that is missing, an end that was cut off and a fork are each named, and the exit code "
+        "is 7.",
+    .options = {{"verify", 0, "", "check signatures and links, and print no list"},
+                {"against", 0, "FILE|-", "check, and compare with the receipts that the other side has exported", "",
+                 Completion::file},
+                {"export", 0, "", "print them for other programs"},
+                k_receipt_format_option,
+                k_receipt_job_option},
+    .exit_codes = lend_receipts::k_exits,
+    .run = lend_receipts::run};
 const Command k_lend_earnings{.noun = "lend",
                               .verb = "earnings",
                               .summary = "show what this machine has earned",
-                              .examples = lend_receipts::k_earnings_examples,
+                              .examples = {{"What has this machine earned?", "gridctl lend earnings"}},
                               .description = "Adds up the receipts for each researcher: those that both sides have signed alike, those that the researcher has not "
                                              "answered yet, and those on which the two disagree. gridctl moves no money.",
                               .exit_codes = lend_receipts::k_exits,

@@ -75,7 +75,7 @@ std::string command_section(const Command& command) {
   std::string out = ".SH " + upper(full_name(command)) + "\n.B " + roff(synopsis(command)) + "\n";
   out += ".SS Examples\n" + examples(command.examples);
   out += ".SS Description\n" + paragraphs(command.description);
-  if (!command.options.empty() || command.waits) {
+  if (command.options.size() > 0 || command.waits) {
     out += ".SS Options\n";
     for (const Option& option : command.options) out += option_entry(option);
     if (command.waits) out += option_entry(timeout_option());

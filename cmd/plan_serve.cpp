@@ -13,20 +13,6 @@ namespace gridctl::cmd {
 
 namespace plan_serve {
 namespace {
-constexpr Example k_examples[] = {
-    {"How many conversations at once?", "gridctl plan serve --model llama-3-70b --gpu H100:8 --context 8192"},
-    {"With weights of 4 bits on one card", "gridctl plan serve --model llama-3-8b --gpu RTX_4090 --weights int4"}};
-constexpr Option k_options[] = {
-    {"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
-    {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
-    {"gpu", 0, "SPEC", "machines by name: H100:8 is one node of eight", "the registered hosts"},
-    {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
-    {"context", 0, "N", "tokens of a conversation", "8192"},
-    {"weights", 0, "KIND", "of the layers' weights; embeddings and head stay bf16", "bf16", Completion::choices, "bf16|fp8|int4"},
-    {"cache", 0, "KIND", "of the KV cache", "bf16", Completion::choices, "bf16|fp8"},
-    {"tp", 0, "N", "GPUs that share one model", "the most tokens a second for each GPU"}};
-constexpr int k_exits[] = {4, 7};
-
 Result<plan::ServeQuestion> read_question(const Parsed& parsed) {
   plan::ServeQuestion out;
   TRY_ASSIGN(out.model, read_model(parsed));
@@ -111,15 +97,25 @@ const Command k_plan_serve{
     .noun = "plan",
     .verb = "serve",
     .summary = "what serving a model needs: weights, KV cache, conversations, tokens a second",
-    .examples = plan_serve::k_examples,
+    .examples = {
+        {"How many conversations at once?", "gridctl plan serve --model llama-3-70b --gpu H100:8 --context 8192"},
+        {"With weights of 4 bits on one card", "gridctl plan serve --model llama-3-8b --gpu RTX_4090 --weights int4"}},
     .description =
         "Shows how many GPUs one replica of the model needs, how much of their memory is left for the KV cache, how "
         "many conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
         "weights and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, "
         "as vLLM does, and 1.5 GB of it are left for context, graphs and workspace: a server with a large token budget "
         "takes more. Without --tp, as many GPUs share the model as give the most tokens a second for each GPU.",
-    .options = plan_serve::k_options,
-    .exit_codes = plan_serve::k_exits,
+    .options = {{"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
+                {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
+                {"gpu", 0, "SPEC", "machines by name: H100:8 is one node of eight", "the registered hosts"},
+                {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
+                {"context", 0, "N", "tokens of a conversation", "8192"},
+                {"weights", 0, "KIND", "of the layers' weights; embeddings and head stay bf16", "bf16",
+                 Completion::choices, "bf16|fp8|int4"},
+                {"cache", 0, "KIND", "of the KV cache", "bf16", Completion::choices, "bf16|fp8"},
+                {"tp", 0, "N", "GPUs that share one model", "the most tokens a second for each GPU"}},
+    .exit_codes = {4, 7},
     .run = plan_serve::run};
 
 }  // namespace gridctl::cmd

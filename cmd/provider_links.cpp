@@ -15,15 +15,6 @@ namespace gridctl::cmd {
 
 namespace provider_links {
 namespace {
-constexpr Example k_examples[] = {
-    {"Show the network between here and the hosts", "gridctl provider links"},
-    {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},
-    {"List islands in a script", "gridctl provider links --json | jq .islands"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
-constexpr Option k_options[] = {{"measure", 0, "", "first measure the links that are due"},
-                                {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
-                                {"all", 0, "", "with --measure: also links measured recently, within the day's bytes"}};
-
 std::string rtt_or_dash(const std::optional<Duration>& rtt) { return rtt ? control::rtt_text(*rtt) : "-"; }
 std::string rate_or_dash(const std::optional<double>& rate) { return rate ? control::rate_text(*rate) : "-"; }
 
@@ -165,7 +156,9 @@ const Command k_provider_links{
     .noun = "provider",
     .verb = "links",
     .summary = "network speed between here and the hosts",
-    .examples = provider_links::k_examples,
+    .examples = {{"Show the network between here and the hosts", "gridctl provider links"},
+                 {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},
+                 {"List islands in a script", "gridctl provider links --json | jq .islands"}},
     .description =
         "Shows the measurements of the network: round trip and rate between here and every host and between hosts, "
         "how "
@@ -182,8 +175,10 @@ const Command k_provider_links{
         "landmark): plausible; far (unusually far from every landmark there); implausible (nearer to a landmark abroad "
         "than cables allow); impossible (nearer than light allows). A host can add delay and look farther away; it "
         "cannot look nearer unless something near answers in its place.",
-    .positionals = provider_links::k_positionals,
-    .options = provider_links::k_options,
+    .positionals = {{"NAME", Completion::provider, false}},
+    .options = {{"measure", 0, "", "first measure the links that are due"},
+                {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
+                {"all", 0, "", "with --measure: also links measured recently, within the day's bytes"}},
     .exit_codes = k_exits_host,
     .run = provider_links::run};
 

@@ -18,15 +18,6 @@ namespace gridctl::cmd {
 
 namespace provider_ls {
 namespace {
-constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
-                                  {"Hosts with two RTX 4090 in Germany or Finland, cheapest first",
-                                   "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
-                                  {"In a script", "gridctl provider ls --json"}};
-constexpr Positional k_positionals[] = {{"QUERY", Completion::nothing, false}};
-constexpr Option k_options[] = {{"order", 'o', "FIELDS",
-                                 "sort by these fields, such as price,num_gpus-; FIELD- sorts in descending order",
-                                 "name"}};
-
 ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime now) {
   ui::Table table({{.title = "NAME"},
                    {.title = "STATE", .width_min = 9},
@@ -99,14 +90,18 @@ const Command k_provider_ls{
     .noun = "provider",
     .verb = "ls",
     .summary = "list providers",
-    .examples = provider_ls::k_examples,
+    .examples = {{"All providers", "gridctl provider ls"},
+                 {"Hosts with two RTX 4090 in Germany or Finland, cheapest first",
+                  "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
+                 {"In a script", "gridctl provider ls --json"}},
     .description =
         "Lists the registered providers. QUERY is a sequence of terms that must all hold, in Vast.ai's language: FIELD "
         "OPERATOR VALUE with the operators = != > >= < <= in notin, units and ranges (gpu_ram=24GB.. price<$0.5), "
         "flags (rentable, !datacenter), and dstack's GPU notation (A100:40GB..:2). gridctl-query(7) lists every field, "
         "with Vast.ai's names. Job files use the same language under `constraints`.",
-    .positionals = provider_ls::k_positionals,
-    .options = provider_ls::k_options,
+    .positionals = {{"QUERY", Completion::nothing, false}},
+    .options = {{"order", 'o', "FIELDS",
+                "sort by these fields, such as price,num_gpus-; FIELD- sorts in descending order", "name"}},
     .exit_codes = k_exits_state,
     .run = provider_ls::run};
 

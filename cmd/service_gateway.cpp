@@ -7,9 +7,6 @@ namespace gridctl::cmd {
 
 namespace service_gateway {
 namespace {
-constexpr Example k_examples[] = {{"As the daemon starts it", "gridctl __gateway 7k2m9x4q"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY(control::run_gateway(context.state, JobId{parsed.positionals[0]}));
   return 0;
@@ -20,9 +17,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_gateway{.noun = "__gateway",
                         .verb = "",
                         .summary = "serve the address of a service",
-                        .examples = service_gateway::k_examples,
+                        .examples = {{"As the daemon starts it", "gridctl __gateway 7k2m9x4q"}},
                         .description = "The daemon starts it for each service, and again when it has ended.",
-                        .positionals = service_gateway::k_positionals,
+                        .positionals = {{"ID", Completion::job}},
                         .exit_codes = k_exits_job,
                         .hidden = true,
                         .run = service_gateway::run};

@@ -21,12 +21,6 @@ namespace gridctl::cmd {
 
 namespace store_ls {
 namespace {
-constexpr Example k_examples[] = {
-    {"List remotes and missing copies", "gridctl store ls"},
-    {"List the checkpoints at one remote", "gridctl store ls nas"},
-    {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
-
 struct Line {
   registry::Remote remote;
   control::RemoteOffer offer{};
@@ -174,7 +168,9 @@ const Command k_store_ls{
     .noun = "store",
     .verb = "ls",
     .summary = "list remotes, or the checkpoints at one",
-    .examples = store_ls::k_examples,
+    .examples = {{"List remotes and missing copies", "gridctl store ls"},
+                 {"List the checkpoints at one remote", "gridctl store ls nas"},
+                 {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}},
     .description =
         "Without a name, gridctl contacts no remote. COPIES counts checkpoints that the remote acknowledged. DUE "
         "counts those that are still to be copied because their jobs ask for copies. MISSING counts everything that "
@@ -182,7 +178,7 @@ const Command k_store_ls{
         "with the reason. LOCATION comes from gridctl store add --location, or is the provider's region.\n\nWith a "
         "name, gridctl reads the remote's records, decrypts and verifies each, and checks that its packs exist. "
         "`gridctl store check` also reads the packs.",
-    .positionals = store_ls::k_positionals,
+    .positionals = {{"NAME", Completion::remote, false}},
     .exit_codes = k_exits_remote,
     .run = store_ls::run};
 

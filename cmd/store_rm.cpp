@@ -11,11 +11,6 @@ namespace gridctl::cmd {
 
 namespace store_rm {
 namespace {
-constexpr Example k_examples[] = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
-                                  {"Remove the remote and its copies", "gridctl store rm nas --delete"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
-constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
-
 // Removes the records first, because a copy that has a record must be complete.
 Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Remote& remote) {
   TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
@@ -46,12 +41,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_store_rm{.noun = "store",
                          .verb = "rm",
                          .summary = "remove a remote",
-                         .examples = store_rm::k_examples,
+                         .examples = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
+                                      {"Remove the remote and its copies", "gridctl store rm nas --delete"}},
                          .description =
                              "Removes a remote and the list of its copies. The copies stay there, and gridctl finds "
                              "them when you add the remote again. With --delete, gridctl removes them.",
-                         .positionals = store_rm::k_positionals,
-                         .options = store_rm::k_options,
+                         .positionals = {{"NAME", Completion::remote}},
+                         .options = {{"delete", 0, "", "remove its copies first"}},
                          .exit_codes = k_exits_remote,
                          .run = store_rm::run};
 

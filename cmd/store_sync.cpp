@@ -17,13 +17,6 @@ namespace gridctl::cmd {
 
 namespace store_sync {
 namespace {
-constexpr Example k_examples[] = {
-    {"Copy all checkpoints to all remotes", "gridctl store sync"},
-    {"Copy to one remote, and remove copies that are no longer needed there", "gridctl store sync nas --prune"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
-constexpr Option k_options[] = {
-    {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
-
 struct Synced {
   std::string name;
   std::uint64_t copied = 0, packs = 0, bytes = 0, records_removed = 0, packs_removed = 0, bytes_freed = 0;
@@ -169,15 +162,18 @@ const Command k_store_sync{
     .noun = "store",
     .verb = "sync",
     .summary = "copy missing checkpoints to remotes",
-    .examples = store_sync::k_examples,
+    .examples = {{"Copy all checkpoints to all remotes", "gridctl store sync"},
+                 {"Copy to one remote, and remove copies that are no longer needed there",
+                  "gridctl store sync nas --prune"}},
     .description =
         "Copies every checkpoint in this store, newest first, to one remote or to all. A checkpoint counts as copied "
         "once the remote acknowledges its record, which is written after all its data. After Ctrl-C or a broken "
         "connection, the next run continues without sending anything twice.\n\nWith --prune, gridctl removes records "
         "of checkpoints that were removed here, and then packs that no record needs. It removes nothing unless it "
         "could list and read everything there.",
-    .positionals = store_sync::k_positionals,
-    .options = store_sync::k_options,
+    .positionals = {{"NAME", Completion::remote, false}},
+    .options = {{"prune", 0, "",
+                "remove records of checkpoints that were removed here, and packs that no record needs"}},
     .exit_codes = k_exits_remote,
     .run = store_sync::run};
 

@@ -24,11 +24,6 @@ constexpr Duration k_refresh = std::chrono::seconds{2};
 constexpr int k_in = 0, k_out = 1;
 constexpr char k_ctrl_c = 3;
 
-constexpr Example k_examples[] = {{"Watch all hosts and jobs; q ends it", "gridctl top"},
-                                  {"Print it once", "gridctl top --once"},
-                                  {"In a script", "gridctl top --json | jq '.providers[] | {name, gpu_busy_percent}'"}};
-constexpr Option k_options[] = {{"once", 0, "", "print it once, also on a terminal"}};
-
 // Reads hosts and jobs again only after the registry has changed, because inventories of a thousand hosts take a while.
 class Looker {
  public:
@@ -126,14 +121,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_top{.noun = "top",
                     .verb = "",
                     .summary = "show all hosts and active jobs on one screen",
-                    .examples = top::k_examples,
+                    .examples = {{"Watch all hosts and jobs; q ends it", "gridctl top"},
+                                 {"Print it once", "gridctl top --once"},
+                                 {"In a script", "gridctl top --json | jq '.providers[] | {name, gpu_busy_percent}'"}},
                     .description =
                         "Shows every host with its load and every job that has not ended with the use of its GPUs, their "
                         "memory and temperature, and its processors, and refreshes every two seconds until q is typed. "
                         "Hosts report figures every ten seconds while a daemon follows jobs there; a figure that is "
                         "older than a minute is shown as -. Without a terminal, or with --once or --json, the screen is "
                         "printed once.",
-                    .options = top::k_options,
+                    .options = {{"once", 0, "", "print it once, also on a terminal"}},
                     .exit_codes = k_exits_state,
                     .run = top::run};
 

@@ -10,9 +10,6 @@ namespace version {
 namespace {
 #include "commit.inc"
 
-constexpr Example k_examples[] = {{"Print the version", "gridctl version"},
-                                  {"Print it with the commit and the library versions", "gridctl version --json"}};
-
 struct Library {
   std::string_view name, version;
 };
@@ -41,7 +38,8 @@ Result<int> run(Context& context, const Parsed&) {
 const Command k_version{.noun = "version",
                         .verb = "",
                         .summary = "print the version",
-                        .examples = version::k_examples,
+                        .examples = {{"Print the version", "gridctl version"},
+                                     {"Print it with the commit and the library versions", "gridctl version --json"}},
                         .description =
                             "Prints the version and the commit. With --json or --verbose, it also prints the versions "
                             "of the libraries that gridctl was built with.",
