@@ -96,8 +96,7 @@ Result<int> rm(Context& context, const Parsed& parsed) {
 }  // namespace budget
 
 const Command k_budget_set{
-    .noun = "budget",
-    .verb = "set",
+    .name = "budget set",
     .summary = "set a monthly budget",
     .examples = {{"Limit all jobs together to 200 USD a month", "gridctl budget set 200"},
                  {"Limit the jobs of one project", "gridctl budget set 50 --owner vision"}},
@@ -112,8 +111,7 @@ const Command k_budget_set{
     .run = budget::set};
 
 const Command k_budget_ls{
-    .noun = "budget",
-    .verb = "ls",
+    .name = "budget ls",
     .summary = "list monthly budgets and this month's cost",
     .examples = {{"Show this month's cost and its forecast", "gridctl budget ls"},
                  {"List the budgets that will be exceeded",
@@ -124,8 +122,7 @@ const Command k_budget_ls{
     .exit_codes = k_exits_state,
     .run = budget::ls};
 
-const Command k_budget_rm{.noun = "budget",
-                          .verb = "rm",
+const Command k_budget_rm{.name = "budget rm",
                           .summary = "remove a monthly budget",
                           .examples = {{"Remove the monthly limit", "gridctl budget rm"},
                                        {"Remove the limit of a project", "gridctl budget rm --owner vision"}},

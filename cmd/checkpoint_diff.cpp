@@ -97,8 +97,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_diff
 
 const Command k_checkpoint_diff{
-    .noun = "checkpoint",
-    .verb = "diff",
+    .name = "checkpoint diff",
     .summary = "show which tensors changed, and by how much",
     .examples = {{"Show which tensors changed between two checkpoints of a job, and by how much",
                   "gridctl checkpoint diff train-gpt@3 train-gpt@7"},

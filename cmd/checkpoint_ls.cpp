@@ -63,8 +63,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_ls
 
 const Command k_checkpoint_ls{
-    .noun = "checkpoint",
-    .verb = "ls",
+    .name = "checkpoint ls",
     .summary = "list a job's checkpoints, oldest first",
     .examples = {{"List a job's checkpoints", "gridctl checkpoint ls train-gpt"},
                  {"Print the name of the newest one",

@@ -40,8 +40,7 @@ Result<int> remove(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_marks
 
 const Command k_checkpoint_pin{
-    .noun = "checkpoint",
-    .verb = "pin",
+    .name = "checkpoint pin",
     .summary = "protect a checkpoint from removal",
     .examples = {{"Keep a checkpoint regardless of the retention rule", "gridctl checkpoint pin train-gpt@3"},
                  {"Unpin it", "gridctl checkpoint pin train-gpt@3 --off"}},
@@ -51,8 +50,7 @@ const Command k_checkpoint_pin{
     .exit_codes = k_exits_job,
     .run = checkpoint_marks::pin};
 const Command k_checkpoint_rm{
-    .noun = "checkpoint",
-    .verb = "rm",
+    .name = "checkpoint rm",
     .summary = "remove a checkpoint",
     .examples = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}},
     .description = "Removes one checkpoint. Refused if it is pinned, or if an unfinished job would continue from it.",

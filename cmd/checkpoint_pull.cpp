@@ -169,8 +169,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_pull
 
 const Command k_checkpoint_pull{
-    .noun = "checkpoint",
-    .verb = "pull",
+    .name = "checkpoint pull",
     .summary = "copy a checkpoint to a directory",
     .examples = {{"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
                  {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},

@@ -63,8 +63,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_push
 
 const Command k_checkpoint_push{
-    .noun = "checkpoint",
-    .verb = "push",
+    .name = "checkpoint push",
     .summary = "import a checkpoint",
     .examples = {{"Give a job a checkpoint from elsewhere and continue from it",
                  "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}},

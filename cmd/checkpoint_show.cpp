@@ -96,8 +96,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace checkpoint_show
 
-const Command k_checkpoint_show{.noun = "checkpoint",
-                                .verb = "show",
+const Command k_checkpoint_show{.name = "checkpoint show",
                                 .summary = "show a checkpoint's origin and contents",
                                 .examples = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
                                              {"Show the third one", "gridctl checkpoint show train-gpt@3"}},

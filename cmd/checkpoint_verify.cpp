@@ -119,8 +119,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_verify
 
 const Command k_checkpoint_verify{
-    .noun = "checkpoint",
-    .verb = "verify",
+    .name = "checkpoint verify",
     .summary = "verify every chunk of checkpoints",
     .examples = {{"Verify every checkpoint of a job", "gridctl checkpoint verify train-gpt"},
                  {"Verify one", "gridctl checkpoint verify train-gpt@3"}},

@@ -71,7 +71,7 @@ std::vector<std::string> known_nouns() {
 std::vector<std::string> known_verbs(std::string_view noun) {
   std::vector<std::string> known;
   for (const Command* command : all_commands())
-    if (command->noun == noun && !command->hidden) known.emplace_back(command->verb);
+    if (command->noun() == noun && !command->hidden) known.emplace_back(command->verb());
   return known;
 }
 
@@ -118,11 +118,11 @@ Error unknown_option(const Command& command, const std::string& argument) {
   std::vector<std::string> known;
   for (const Option* option : options_of(&command)) known.push_back("--" + std::string(option->name));
   const std::string near = name.starts_with("--") ? nearest(name, known) : std::string{};
-  std::string message = "'gridctl " + full_name(command) + "' has no option " + sanitize(name);
+  std::string message = "'gridctl " + std::string(command.name) + "' has no option " + sanitize(name);
   if (const std::string ours = foreign_option(command, name); !ours.empty())
-    return make_error(Code::usage, message + "; here: " + ours, "gridctl " + full_name(command) + " --help");
+    return make_error(Code::usage, message + "; here: " + ours, "gridctl " + std::string(command.name) + " --help");
   if (!near.empty()) message += "; did you mean " + near + "?";
-  return make_error(Code::usage, std::move(message), "gridctl " + full_name(command) + " --help");
+  return make_error(Code::usage, std::move(message), "gridctl " + std::string(command.name) + " --help");
 }
 
 Result<void> check_choice(std::string_view what, std::string_view choices, const std::string& value) {
@@ -136,20 +136,20 @@ Result<void> check_choice(std::string_view what, std::string_view choices, const
 }
 
 Result<void> check_positionals(const Command& command, const Parsed& parsed) {
-  const std::string help = "gridctl " + full_name(command) + " --help";
+  const std::string help = "gridctl " + std::string(command.name) + " --help";
   const std::span<const Positional> known = command.positionals;
   std::size_t required = 0;
   for (const Positional& positional : known) required += positional.required ? 1 : 0;
   if (parsed.positionals.size() < required)
     return make_error(Code::usage,
-                      "'gridctl " + full_name(command) + "' needs " +
+                      "'gridctl " + std::string(command.name) + "' needs " +
                           std::string(known[parsed.positionals.size()].name),
                       help);
   if (parsed.positionals.size() > known.size() && (known.empty() || !known.back().many))
     return make_error(Code::usage,
                       "unexpected argument '" + sanitize(parsed.positionals[known.size()]) + "'", help);
   if (parsed.has_command && command.tail.empty())
-    return make_error(Code::usage, "'gridctl " + full_name(command) + "' takes no command after --", help);
+    return make_error(Code::usage, "'gridctl " + std::string(command.name) + "' takes no command after --", help);
   for (std::size_t i = 0; i < parsed.positionals.size(); ++i) {
     const Positional& positional = known[std::min(i, known.size() - 1)];
     TRY(check_choice(positional.name, positional.choices, parsed.positionals[i]));
@@ -160,7 +160,7 @@ Result<void> check_positionals(const Command& command, const Parsed& parsed) {
 // Translates the library's message about a wrong option.
 Error option_error(const Command& command, const CLI::ParseError& error) {
   const std::string what = error.what();
-  const std::string help = "gridctl " + full_name(command) + " --help";
+  const std::string help = "gridctl " + std::string(command.name) + " --help";
   if (error.get_name() == "ArgumentMismatch")
     return make_error(Code::usage, "option " + what.substr(0, what.find(':')) + " needs a value", help);
   return make_error(Code::usage, "cannot read the command line: " + sanitize(what), help);

@@ -2,6 +2,7 @@
 // Defines a command as data: the same text makes its parser, its --help, its man page and its completions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -63,8 +64,7 @@ struct Parsed {
 };
 
 struct Command {
-  std::string_view noun;
-  std::string_view verb;  // empty: a command of one word
+  std::string_view name;  // "job submit", or of one word: "doctor"
   std::string_view summary;
   std::initializer_list<Example> examples;
   std::string_view description;  // paragraphs divided by an empty line
@@ -76,13 +76,15 @@ struct Command {
   bool hidden = false;
   // Returns the exit code of a success (0, or what the contract says); failures are errors.
   Result<int> (*run)(Context&, const Parsed&) = nullptr;
+
+  [[nodiscard]] std::string_view noun() const { return name.substr(0, name.find(' ')); }
+  // Returns an empty text for a command of one word.
+  [[nodiscard]] std::string_view verb() const { return name.substr(std::min(noun().size() + 1, name.size())); }
 };
 
 // Returns every command, in the order of help; hidden ones last.
 [[nodiscard]] std::span<const Command* const> all_commands();
 [[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
-// Returns "job submit".
-[[nodiscard]] std::string full_name(const Command& command);
 
 // Returns options of every command; `timeout` only for those that wait.
 [[nodiscard]] std::span<const Option> global_options();

@@ -65,9 +65,9 @@ Typed understand(const std::vector<std::string>& words) {
 // Returns states of jobs that the command applies to; empty: all.
 std::vector<job::JobState> fitting_states(const Command* command) {
   using enum job::JobState;
-  if (command == nullptr || command->noun != "job") return {};
-  if (command->verb == "cancel") return {pending, starting, running, recovering};
-  if (command->verb == "resume") return {succeeded, failed, cancelled};
+  if (command == nullptr || command->noun() != "job") return {};
+  if (command->verb() == "cancel") return {pending, starting, running, recovering};
+  if (command->verb() == "resume") return {succeeded, failed, cancelled};
   return {};
 }
 
@@ -141,7 +141,7 @@ Candidates command_words(const Typed& typed) {
     found.emplace_back("help", "help of a command");
   } else if (typed.words.size() == 1) {
     for (const Command* command : all_commands())
-      if (command->noun == typed.words[0] && !command->hidden) found.emplace_back(command->verb, command->summary);
+      if (command->noun() == typed.words[0] && !command->hidden) found.emplace_back(command->verb(), command->summary);
   }
   return found;
 }

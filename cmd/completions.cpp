@@ -30,8 +30,7 @@ Result<int> run_complete(Context& context, const Parsed& parsed) { return comple
 }  // namespace completions
 
 const Command k_completions{
-    .noun = "completions",
-    .verb = "",
+    .name = "completions",
     .summary = "print a completion script for your shell",
     .examples =
         {
@@ -46,8 +45,7 @@ const Command k_completions{
     .run = completions::run};
 
 const Command k_docs{
-    .noun = "__docs",
-    .verb = "",
+    .name = "__docs",
     .summary = "write the generated files",
     .examples = {{"Write the manual pages again", "gridctl __docs man man"},
                  {"Write the completions again", "gridctl __docs completions completions"}},
@@ -56,8 +54,7 @@ const Command k_docs{
     .hidden = true,
     .run = completions::run_docs};
 
-const Command k_complete{.noun = "__complete",
-                         .verb = "",
+const Command k_complete{.name = "__complete",
                          .summary = "candidates for a command line",
                          .examples = {},
                          .description = "Called by the completion scripts.",

@@ -44,8 +44,7 @@ Result<int> set(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace config_commands
 
-const Command k_config_ls{.noun = "config",
-                          .verb = "ls",
+const Command k_config_ls{.name = "config ls",
                           .summary = "list the settings",
                           .examples = {{"All settings", "gridctl config ls"}},
                           .description =
@@ -54,8 +53,7 @@ const Command k_config_ls{.noun = "config",
                               "setting: GRIDCTL_HEALTH_EVERY for health.every, GRIDCTL_RECHECK for gpu.recheck.",
                           .exit_codes = k_exits_state,
                           .run = config_commands::ls};
-const Command k_config_get{.noun = "config",
-                           .verb = "get",
+const Command k_config_get{.name = "config get",
                            .summary = "print a setting",
                            .examples = {{"One setting", "gridctl config get notify.on"}},
                            .description = "Prints the value of a setting, or an empty line if the default applies.",
@@ -63,8 +61,7 @@ const Command k_config_get{.noun = "config",
                            .exit_codes = k_exits_job,
                            .run = config_commands::get};
 const Command k_config_set{
-    .noun = "config",
-    .verb = "set",
+    .name = "config set",
     .summary = "change a setting",
     .examples = {{"Post to a chat when a job ends, or when a budget stops it",
                   "gridctl config set notify.webhook https://chat.example/hook"},

@@ -75,8 +75,7 @@ Result<int> uninstall(Context& context, const Parsed&) {
 }  // namespace daemon_control
 
 const Command k_daemon_start{
-    .noun = "daemon",
-    .verb = "start",
+    .name = "daemon start",
     .summary = "start the daemon in the background",
     .examples = {{"Follow jobs, also after you log out", "gridctl daemon start"}},
     .description =
@@ -87,8 +86,7 @@ const Command k_daemon_start{
     .exit_codes = k_exits_state,
     .run = daemon_control::start};
 const Command k_daemon_stop{
-    .noun = "daemon",
-    .verb = "stop",
+    .name = "daemon stop",
     .summary = "stop the daemon; jobs continue on their hosts",
     .examples = {{"Before shutting down; jobs keep running on their hosts", "gridctl daemon stop"}},
     .description =
@@ -96,8 +94,7 @@ const Command k_daemon_stop{
         "their lease ends. A daemon started later picks them up again.",
     .exit_codes = k_exits_state,
     .run = daemon_control::stop};
-const Command k_daemon_status{.noun = "daemon",
-                              .verb = "status",
+const Command k_daemon_status{.name = "daemon status",
                               .summary = "check whether the daemon is running",
                               .examples = {{"Is a daemon running?", "gridctl daemon status"},
                                            {"For a script", "gridctl daemon status --json | jq .running"}},
@@ -107,8 +104,7 @@ const Command k_daemon_status{.noun = "daemon",
                               .exit_codes = {3, 7},
                               .run = daemon_control::status};
 const Command k_daemon_install{
-    .noun = "daemon",
-    .verb = "install",
+    .name = "daemon install",
     .summary = "start the daemon with your session",
     .examples = {{"Follow jobs whenever you are logged in", "gridctl daemon install"}},
     .description =
@@ -118,8 +114,7 @@ const Command k_daemon_install{
     .exit_codes = {7},
     .run = daemon_control::install};
 const Command k_daemon_uninstall{
-    .noun = "daemon",
-    .verb = "uninstall",
+    .name = "daemon uninstall",
     .summary = "remove that service again",
     .examples = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}},
     .description = "Stops the systemd user unit of this state directory and removes it. Jobs continue on their hosts.",

@@ -15,8 +15,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace daemon_run
 
-const Command k_daemon_run{.noun = "daemon",
-                           .verb = "run",
+const Command k_daemon_run{.name = "daemon run",
                            .summary = "run the daemon in the foreground",
                            .examples = {{"Run it under systemd or in its own terminal", "gridctl daemon run"}},
                            .description =

@@ -111,8 +111,7 @@ std::string_view severity_name(Severity severity) {
 }
 
 const Command k_doctor{
-    .noun = "doctor",
-    .verb = "",
+    .name = "doctor",
     .summary = "check this machine, the state and every provider",
     .examples = {{"Find problems here and on every provider", "gridctl doctor"},
                  {"Do not contact any host", "gridctl doctor --offline"},

@@ -135,7 +135,7 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
   for (const std::string_view noun : {"job", "provider", "checkpoint", "daemon"})
     if (const Command* command = find_command(noun, word); command != nullptr && !command->hidden && word != "ls")
       return make_error(Code::usage, shown + ": the noun is missing",
-                        filled("gridctl " + full_name(*command) + " {rest}", joined(arguments, 1)));
+                        filled("gridctl " + std::string(command->name) + " {rest}", joined(arguments, 1)));
   for (const Foreign& foreign : k_commands)
     if (foreign.word == word)
       return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
@@ -147,7 +147,7 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
 std::optional<Error> foreign_command(const std::vector<std::string>& arguments) { return meant_by(arguments, false); }
 
 std::string foreign_option(const Command& command, std::string_view option) {
-  if (command.noun != "job") return {};
+  if (command.noun() != "job") return {};
   for (const ForeignOption& foreign : k_options)
     if (foreign.option == option) return std::string(foreign.instead);
   return {};
@@ -160,8 +160,8 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
   const auto first = std::ranges::find(arguments, parsed.positionals[0]);
   std::vector<std::string> options, words(first, arguments.end());
   for (auto at = arguments.begin(); at != first; ++at)
-    if (*at != command.noun && *at != command.verb) options.push_back(*at);
-  std::string line = "gridctl " + full_name(command);
+    if (*at != command.noun() && *at != command.verb()) options.push_back(*at);
+  std::string line = "gridctl " + std::string(command.name);
   if (!options.empty()) line += " " + joined(options, 0);
   for (const Positional& needed : command.positionals) {
     if (!needed.required) continue;

@@ -73,7 +73,7 @@ std::string option_text(const Option& option) {
 }
 
 std::string synopsis(const Command& command) {
-  std::string line = "gridctl " + full_name(command);
+  std::string line = "gridctl " + std::string(command.name);
   for (const Positional& positional : command.positionals)
     line += (positional.required ? " " + std::string(positional.name) : " [" + std::string(positional.name) + "]") +
             (positional.many ? "..." : "");
@@ -100,8 +100,8 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
   std::string text = "Examples:\n";
   std::vector<std::pair<std::string, std::string>> entries;
   for (const Command* command : all_commands()) {
-    if (command->noun != noun || command->hidden) continue;
-    entries.emplace_back(std::string(command->verb), std::string(command->summary));
+    if (command->noun() != noun || command->hidden) continue;
+    entries.emplace_back(std::string(command->verb()), std::string(command->summary));
     if (command->examples.size() > 0) text += "  " + std::string(command->examples.begin()->line) + "\n";
   }
   text += "\nUsage: gridctl " + std::string(noun) + " COMMAND [options]\n\nCommands:\n" + list(entries, columns);
@@ -144,8 +144,8 @@ std::string help_of_all(std::size_t columns) {
   for (const NounText& noun : nouns()) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const Command* command : all_commands())
-      if (command->noun == noun.noun && !command->hidden)
-        entries.emplace_back(full_name(*command), std::string(command->summary));
+      if (command->noun() == noun.noun && !command->hidden)
+        entries.emplace_back(std::string(command->name), std::string(command->summary));
     const bool single = find_command(noun.noun, "") != nullptr;
     if (!single) text += "\n" + std::string(noun.noun) + " - " + std::string(noun.summary) + ":\n";
     else if (noun.noun == "doctor") text += "\nelse:\n";

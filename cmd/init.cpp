@@ -225,8 +225,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace init
 
 const Command k_init{
-    .noun = "init",
-    .verb = "",
+    .name = "init",
     .summary = "register the hosts that ssh knows, and try a job on them",
     .examples = {{"Choose among the hosts that ssh knows", "gridctl init"},
                  {"In a script", "gridctl init --host ada --host bob --no-drill"},

@@ -50,8 +50,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_apply
 
 const Command k_job_apply{
-    .noun = "job",
-    .verb = "apply",
+    .name = "job apply",
     .summary = "submit a job file unless its job already runs",
     .examples = {{"Make sure that the job described by a file runs or has run", "gridctl job apply train.yaml"}},
     .description =

@@ -54,8 +54,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_cancel
 
 const Command k_job_cancel{
-    .noun = "job",
-    .verb = "cancel",
+    .name = "job cancel",
     .summary = "stop a job",
     .examples = {{"Stop a job and give it 30 s to save", "gridctl job cancel train-gpt"},
                  {"Kill it now, and wait until it is gone", "gridctl job cancel @last --now --wait"}},

@@ -46,8 +46,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_cp
 
 const Command k_job_cp{
-    .noun = "job",
-    .verb = "cp",
+    .name = "job cp",
     .summary = "copy files into or out of a running job",
     .examples = {{"Copy a file out of a running job", "gridctl job cp train-gpt:out/loss.csv ."},
                  {"Put a file into its working directory", "gridctl job cp config.yaml train-gpt:"},

@@ -319,8 +319,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_drill
 
 const Command k_job_drill{
-    .noun = "job",
-    .verb = "drill",
+    .name = "job drill",
     .summary = "test whether a job survives the loss of its host",
     .examples = {{"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
                  {"Use the specification of an earlier job", "gridctl job drill train-gpt"},

@@ -41,8 +41,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_events
 
-const Command k_job_events{.noun = "job",
-                           .verb = "events",
+const Command k_job_events{.name = "job events",
                            .summary = "show a job's events in order",
                            .examples = {{"Show what happened to a job", "gridctl job events train-gpt"},
                                         {"Follow the job until it ends", "gridctl job events -f @last"},

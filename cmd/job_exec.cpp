@@ -50,8 +50,7 @@ Result<int> host_shell(Context& context, const Parsed& parsed) {
 }  // namespace job_exec
 
 const Command k_job_exec{
-    .noun = "job",
-    .verb = "exec",
+    .name = "job exec",
     .summary = "run a command inside a running job",
     .examples = {
         {"See the GPUs as the job sees them", "gridctl job exec train-gpt -- nvidia-smi"},
@@ -69,8 +68,7 @@ const Command k_job_exec{
     .exit_codes = job_exec::k_exits,
     .run = job_exec::exec};
 const Command k_job_shell{
-    .noun = "job",
-    .verb = "shell",
+    .name = "job shell",
     .summary = "open a shell inside a running job",
     .examples = {{"Look around in a running job", "gridctl job shell train-gpt"},
                  {"On the host of rank 3", "gridctl job shell train-gpt --rank 3"}},
@@ -84,8 +82,7 @@ const Command k_job_shell{
     .exit_codes = job_exec::k_exits,
     .run = job_exec::shell};
 const Command k_provider_shell{
-    .noun = "provider",
-    .verb = "shell",
+    .name = "provider shell",
     .summary = "open a shell on a host",
     .examples = {{"Look around on a host", "gridctl provider shell ada"}},
     .description =

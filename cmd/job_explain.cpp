@@ -139,8 +139,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_explain
 
 const Command k_job_explain{
-    .noun = "job",
-    .verb = "explain",
+    .name = "job explain",
     .summary = "explain why a job runs where it does, or why it waits",
     .examples = {{"Why is the job still pending?", "gridctl job explain train-gpt"},
                  {"Why does the job run on this host?", "gridctl job explain @last"}},

@@ -191,8 +191,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_forward
 
 const Command k_job_forward{
-    .noun = "job",
-    .verb = "forward",
+    .name = "job forward",
     .summary = "reach a port of a running job from here",
     .examples = {
         {"Open the TensorBoard of a running job at http://127.0.0.1:6006", "gridctl job forward train-gpt 6006"},

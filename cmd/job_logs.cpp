@@ -79,8 +79,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_logs
 
 const Command k_job_logs{
-    .noun = "job",
-    .verb = "logs",
+    .name = "job logs",
     .summary = "print a job's output, across attempts",
     .examples = {{"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
                  {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},

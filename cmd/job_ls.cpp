@@ -181,8 +181,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_ls
 
 const Command k_job_ls{
-    .noun = "job",
-    .verb = "ls",
+    .name = "job ls",
     .summary = "list jobs, newest first",
     .examples = {{"List unfinished jobs, and the newest finished ones", "gridctl job ls"},
                  {"List only unfinished jobs", "gridctl job ls --active"},

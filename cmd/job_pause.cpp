@@ -22,8 +22,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_pause
 
 const Command k_job_pause{
-    .noun = "job",
-    .verb = "pause",
+    .name = "job pause",
     .summary = "free the GPU of a running job, keeping its state in memory",
     .examples = {{"Free the GPU of a running job; its state stays in the host's memory", "gridctl job pause train-gpt"},
                  {"Continue it where it stopped", "gridctl job resume train-gpt"},

@@ -179,8 +179,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_pull
 
 const Command k_job_pull{
-    .noun = "job",
-    .verb = "pull",
+    .name = "job pull",
     .summary = "get the files that a job has written",
     .examples = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
                  {"Choose where to put them", "gridctl job pull train-gpt ./results"},

@@ -132,8 +132,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_report
 
 const Command k_job_report{
-    .noun = "job",
-    .verb = "report",
+    .name = "job report",
     .summary = "write a job's history as one HTML page",
     .examples = {{"Write the report of a job and open it",
                   "gridctl job report train --html train.html && xdg-open train.html"},

@@ -63,8 +63,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_rerun
 
 const Command k_job_rerun{
-    .noun = "job",
-    .verb = "rerun",
+    .name = "job rerun",
     .summary = "submit a job again as a new job",
     .examples = {{"Run the same files again as a new job", "gridctl job rerun train-gpt"},
                  {"Under another name, and follow it", "gridctl job rerun train-gpt -n train-again --wait"}},

@@ -183,8 +183,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_resume
 
 const Command k_job_resume{
-    .noun = "job",
-    .verb = "resume",
+    .name = "job resume",
     .summary = "continue an ended or paused job",
     .examples = {{"Continue from the newest checkpoint", "gridctl job resume train-gpt"},
                  {"Continue from the third checkpoint on a particular host, and follow the job",

@@ -209,8 +209,7 @@ Result<int> prune(Context& context, const Parsed& parsed) {
 }  // namespace job_rm
 
 const Command k_job_rm{
-    .noun = "job",
-    .verb = "rm",
+    .name = "job rm",
     .summary = "remove ended jobs with their logs and checkpoints",
     .examples = {{"Remove a job with its logs and checkpoints", "gridctl job rm train-gpt"},
                  {"Remove two jobs without asking", "gridctl job rm -y 3k5v train-old"}},
@@ -227,8 +226,7 @@ const Command k_job_rm{
     .run = job_rm::rm};
 
 const Command k_job_prune{
-    .noun = "job",
-    .verb = "prune",
+    .name = "job prune",
     .summary = "remove jobs that ended long ago",
     .examples = {
         {"Show which jobs ended over 30 days ago, and how much disk space they use", "gridctl job prune"},

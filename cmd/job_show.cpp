@@ -239,8 +239,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_show
 
 const Command k_job_show{
-    .noun = "job",
-    .verb = "show",
+    .name = "job show",
     .summary = "show everything about a job",
     .examples = {{"Show the most recent job", "gridctl job show @last"},
                  {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"},

@@ -368,8 +368,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_submit
 
 const Command k_job_submit{
-    .noun = "job",
-    .verb = "submit",
+    .name = "job submit",
     .summary = "start a job from a file or a command",
     .examples = {{"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
                  {"Submit it and return at once", "gridctl job submit -d train.yaml"},

@@ -22,8 +22,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_watch
 
-const Command k_job_watch{.noun = "job",
-                          .verb = "watch",
+const Command k_job_watch{.name = "job watch",
                           .summary = "follow a job until it ends",
                           .examples = {{"Follow the most recent job until it ends", "gridctl job watch @last"},
                                        {"Follow it for at most an hour", "gridctl job watch train-gpt --timeout 1h"},

@@ -79,8 +79,7 @@ constexpr std::initializer_list<int> k_exits_export = {3, 7};
 }  // namespace key_files
 
 const Command k_key_export{
-    .noun = "key",
-    .verb = "export",
+    .name = "key export",
     .summary = "export the key to a file",
     .examples = {{"Keep a copy where this machine cannot lose it", "gridctl key export /media/stick/gridctl.key"},
                  {"Protect the copy with a passphrase",
@@ -103,8 +102,7 @@ const Command k_key_export{
     .exit_codes = key_files::k_exits_export,
     .run = key_files::export_key};
 const Command k_key_import{
-    .noun = "key",
-    .verb = "import",
+    .name = "key import",
     .summary = "import a key from a file",
     .examples = {{"On a new machine, before its first checkpoint or next to a copied store",
                   "gridctl key import gridctl.key"},

@@ -45,8 +45,7 @@ Result<int> run(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace key_show
 
-const Command k_key_show{.noun = "key",
-                         .verb = "show",
+const Command k_key_show{.name = "key show",
                          .summary = "show the key that encrypts checkpoints",
                          .examples = {{"Check the key and whether it matches the store", "gridctl key show"}},
                          .description =

@@ -198,9 +198,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace lend_join
 
 namespace {
-constexpr Command join_command(std::string_view noun) {
-  return {.noun = noun,
-          .verb = "join",
+constexpr Command join_command(std::string_view name) {
+  return {.name = name,
           .summary = "lend this machine to somebody who sent you a token",
           .examples = lend_join::k_examples,
           .description =
@@ -217,7 +216,7 @@ constexpr Command join_command(std::string_view noun) {
 }
 }  // namespace
 
-const Command k_provider_join = join_command("provider");
-const Command k_lend_join = join_command("lend");
+const Command k_provider_join = join_command("provider join");
+const Command k_lend_join = join_command("lend join");
 
 }  // namespace gridctl::cmd

@@ -368,16 +368,14 @@ Result<int> dial(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace lend_owner
 
-const Command k_lend_status{.noun = "lend",
-                            .verb = "status",
+const Command k_lend_status{.name = "lend status",
                             .summary = "show who uses this machine, and what runs",
                             .examples = {{"Who uses this machine?", "gridctl lend status"}},
                             .description = "Shows for each researcher whether the machine is connected, when it is lent, why jobs wait "
                                            "and since when, and the jobs that run here now with their images.",
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::status};
-const Command k_lend_pause{.noun = "lend",
-                           .verb = "pause",
+const Command k_lend_pause{.name = "lend pause",
                            .summary = "end the jobs of others here, and start no new ones",
                            .examples = {{"Have the machine back until further notice", "gridctl lend pause"},
                                         {"For two hours", "gridctl lend pause 2h"}},
@@ -389,8 +387,7 @@ const Command k_lend_pause{.noun = "lend",
                            .options = lend_owner::k_grace_options,
                            .exit_codes = lend_owner::k_exits,
                            .run = lend_owner::pause};
-const Command k_lend_resume{.noun = "lend",
-                            .verb = "resume",
+const Command k_lend_resume{.name = "lend resume",
                             .summary = "allow jobs of others to start here again",
                             .examples = {{"Let jobs begin again", "gridctl lend resume"}},
                             .description = "Ends a pause. Also starts the process that connects this machine, if it does "
@@ -398,8 +395,7 @@ const Command k_lend_resume{.noun = "lend",
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::resume};
 const Command k_lend_limits{
-    .noun = "lend",
-    .verb = "limits",
+    .name = "lend limits",
     .summary = "show or set what jobs of others can do here",
     .examples = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
                  {"At any time again", "gridctl lend limits --hours always"},
@@ -455,16 +451,14 @@ const Command k_lend_limits{
          k_registries_option},
     .exit_codes = lend_owner::k_exits,
     .run = lend_owner::limits};
-const Command k_lend_log{.noun = "lend",
-                         .verb = "log",
+const Command k_lend_log{.name = "lend log",
                          .summary = "show the events on this machine",
                          .examples = {{"What happened here?", "gridctl lend log"}},
                          .description = "Prints connections, pauses and changes of what is lent, with their times.",
                          .exit_codes = lend_owner::k_exits,
                          .run = lend_owner::show_log};
 const Command k_lend_leave{
-    .noun = "lend",
-    .verb = "leave",
+    .name = "lend leave",
     .summary = "stop lending this machine",
     .examples = {{"Stop lending this machine", "gridctl lend leave"},
                  {"Not to this researcher any more", "gridctl lend leave alice@laptop"}},
@@ -477,8 +471,7 @@ const Command k_lend_leave{
     .options = lend_owner::k_grace_options,
     .exit_codes = lend_owner::k_exits,
     .run = lend_owner::leave};
-const Command k_lend_serve{.noun = "lend",
-                           .verb = "serve",
+const Command k_lend_serve{.name = "lend serve",
                            .summary = "connect this machine, in the foreground",
                            .examples = {{"Serve in the foreground and watch the connections", "gridctl lend serve"}},
                            .description = "Dials for each researcher, and serves their calls. 'provider join' starts it in "
@@ -486,8 +479,7 @@ const Command k_lend_serve{.noun = "lend",
                            .exit_codes = lend_owner::k_exits,
                            .hidden = true,
                            .run = lend_owner::serve};
-const Command k_lend_dial{.noun = "lend",
-                          .verb = "dial",
+const Command k_lend_dial{.name = "lend dial",
                           .summary = "one connection of 'lend serve'",
                           .examples = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}},
                           .description = "Prints 'ready' when the relay has let this machine in, and 'called' when it is "

@@ -105,8 +105,7 @@ Result<int> earnings(Context& context, const Parsed&) {
 }  // namespace lend_receipts
 
 const Command k_lend_receipts{
-    .noun = "lend",
-    .verb = "receipts",
+    .name = "lend receipts",
     .summary = "show and check what jobs of others have paid",
     .examples = {{"What has each job paid?", "gridctl lend receipts"},
                  {"Compare with the receipts that the researcher has exported",
@@ -127,8 +126,7 @@ const Command k_lend_receipts{
                 k_receipt_job_option},
     .exit_codes = lend_receipts::k_exits,
     .run = lend_receipts::run};
-const Command k_lend_earnings{.noun = "lend",
-                              .verb = "earnings",
+const Command k_lend_earnings{.name = "lend earnings",
                               .summary = "show what this machine has earned",
                               .examples = {{"What has this machine earned?", "gridctl lend earnings"}},
                               .description = "Adds up the receipts for each researcher: those that both sides have signed alike, those that the researcher has not "

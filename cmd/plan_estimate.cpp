@@ -41,8 +41,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_estimate
 
 const Command k_plan_estimate{
-    .noun = "plan",
-    .verb = "estimate",
+    .name = "plan estimate",
     .summary = "memory and time of runs that are described a line each",
     .examples =
         {{"Will it fit, and how long is a step?",

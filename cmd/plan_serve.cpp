@@ -94,8 +94,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_serve
 
 const Command k_plan_serve{
-    .noun = "plan",
-    .verb = "serve",
+    .name = "plan serve",
     .summary = "what serving a model needs: weights, KV cache, conversations, tokens a second",
     .examples = {
         {"How many conversations at once?", "gridctl plan serve --model llama-3-70b --gpu H100:8 --context 8192"},

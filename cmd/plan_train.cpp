@@ -243,8 +243,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_train
 
 const Command k_plan_train{
-    .noun = "plan",
-    .verb = "train",
+    .name = "plan train",
     .summary = "find the layout, the time and the cost of training a model",
     .examples = {
         {"Which layout, how long, for how much?", "gridctl plan train --model llama-3-8b --tokens 20B --gpu H100:8x4"},

@@ -101,8 +101,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_bench
 
 const Command k_provider_bench{
-    .noun = "provider",
-    .verb = "bench",
+    .name = "provider bench",
     .summary = "measure a host and verify its GPUs",
     .examples = {
         {"Measure a host and verify its GPUs", "gridctl provider bench ada"},

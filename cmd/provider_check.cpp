@@ -53,8 +53,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_check
 
 const Command k_provider_check{
-    .noun = "provider",
-    .verb = "check",
+    .name = "provider check",
     .summary = "check a host again",
     .examples = {{"Check whether jobs can run there", "gridctl provider check ada"},
                  {"After a repair, return the host to service", "gridctl provider check ada"},

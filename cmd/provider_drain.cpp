@@ -130,8 +130,7 @@ Result<int> undrain(Context& context, const Parsed& parsed) {
 }  // namespace provider_drain
 
 const Command k_provider_drain{
-    .noun = "provider",
-    .verb = "drain",
+    .name = "provider drain",
     .summary = "take a host out of service and move its jobs",
     .examples = {{"Take a host out of service; jobs move once their next checkpoint is safe",
                   "gridctl provider drain ada"},
@@ -152,8 +151,7 @@ const Command k_provider_drain{
     .exit_codes = {3, 7, 9, 130},
     .waits = true,
     .run = provider_drain::drain};
-const Command k_provider_undrain{.noun = "provider",
-                                 .verb = "undrain",
+const Command k_provider_undrain{.name = "provider undrain",
                                  .summary = "return a host to service",
                                  .examples = {{"Return the host to service", "gridctl provider undrain ada"}},
                                  .description =

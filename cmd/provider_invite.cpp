@@ -109,8 +109,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_invite
 
 const Command k_provider_invite{
-    .noun = "provider",
-    .verb = "invite",
+    .name = "provider invite",
     .summary = "invite somebody to lend you a machine",
     .examples = {
         {"Both of you reach a server by ssh", "gridctl provider invite bob-4090 --via me@server.example.org"},

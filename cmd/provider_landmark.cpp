@@ -76,8 +76,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_landmark
 
 const Command k_provider_landmark{
-    .noun = "provider",
-    .verb = "landmark",
+    .name = "provider landmark",
     .summary = "known positions, to check where hosts are",
     .examples = {{"This machine is in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
                  {"A provider of yours is in Frankfurt and measures the others",

@@ -153,8 +153,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_links
 
 const Command k_provider_links{
-    .noun = "provider",
-    .verb = "links",
+    .name = "provider links",
     .summary = "network speed between here and the hosts",
     .examples = {{"Show the network between here and the hosts", "gridctl provider links"},
                  {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},

@@ -87,8 +87,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_ls
 
 const Command k_provider_ls{
-    .noun = "provider",
-    .verb = "ls",
+    .name = "provider ls",
     .summary = "list providers",
     .examples = {{"All providers", "gridctl provider ls"},
                  {"Hosts with two RTX 4090 in Germany or Finland, cheapest first",

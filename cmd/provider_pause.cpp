@@ -55,8 +55,7 @@ Result<int> unpause(Context& context, const Parsed& parsed) {
 }  // namespace provider_pause
 
 const Command k_provider_pause{
-    .noun = "provider",
-    .verb = "pause",
+    .name = "provider pause",
     .summary = "free a host's GPUs, keeping its jobs in memory",
     .examples = {{"Free the GPUs of a host in seconds; its jobs stay in its memory", "gridctl provider pause ada"},
                  {"Continue them", "gridctl provider unpause ada"}},
@@ -70,8 +69,7 @@ const Command k_provider_pause{
     .exit_codes = provider_pause::k_exits,
     .run = provider_pause::pause};
 const Command k_provider_unpause{
-    .noun = "provider",
-    .verb = "unpause",
+    .name = "provider unpause",
     .summary = "continue the jobs of a paused host",
     .examples = {{"Continue the jobs of a host", "gridctl provider unpause ada"}},
     .description =

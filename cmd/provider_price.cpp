@@ -62,8 +62,7 @@ Result<void> agree_on_price(const Context& context, const registry::Provider& pr
 }
 
 const Command k_provider_price{
-    .noun = "provider",
-    .verb = "price",
+    .name = "provider price",
     .summary = "set a host's price from now on",
     .examples = {{"Set the hourly price from now on", "gridctl provider price ada 0.35"},
                  {"Accept what the owner of a lent host asks, traffic too",

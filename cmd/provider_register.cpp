@@ -97,8 +97,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_register
 
 const Command k_provider_register{
-    .noun = "provider",
-    .verb = "register",
+    .name = "provider register",
     .summary = "register a host that can run jobs",
     .examples = {
         {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},

@@ -36,8 +36,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_rescan
 
 const Command k_provider_rescan{
-    .noun = "provider",
-    .verb = "rescan",
+    .name = "provider rescan",
     .summary = "update a host's inventory",
     .examples = {{"After you added a card", "gridctl provider rescan ada"},
                  {"In a script", "gridctl provider rescan ada --json | jq .changes"}},

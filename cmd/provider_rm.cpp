@@ -102,8 +102,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_rm
 
 const Command k_provider_rm{
-    .noun = "provider",
-    .verb = "rm",
+    .name = "provider rm",
     .summary = "forget a host",
     .examples = {{"Remove a host", "gridctl provider rm ada"},
                  {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}},

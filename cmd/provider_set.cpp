@@ -110,8 +110,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_set
 
 const Command k_provider_set{
-    .noun = "provider",
-    .verb = "set",
+    .name = "provider set",
     .summary = "change what you have declared about a host",
     .examples = {
         {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},

@@ -49,8 +49,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_show
 
 const Command k_provider_show{
-    .noun = "provider",
-    .verb = "show",
+    .name = "provider show",
     .summary = "show everything known about a provider",
     .examples = {{"Show a host's hardware", "gridctl provider show ada"},
                  {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}},

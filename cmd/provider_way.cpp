@@ -109,8 +109,7 @@ Result<registry::Way> way_typed(const Parsed& parsed, const registry::Provider& 
 }
 
 const Command k_provider_way{
-    .noun = "provider",
-    .verb = "way",
+    .name = "provider way",
     .summary = "add or remove a way to a host",
     .examples = {
         {"Reach a host at home by its LAN address first", "gridctl provider way ada me@192.168.1.7 --first"},

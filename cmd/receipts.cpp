@@ -89,8 +89,7 @@ Result<int> export_all(Context& context, const Parsed& parsed) {
 }  // namespace receipts
 
 const Command k_receipts_ls{
-    .noun = "receipts",
-    .verb = "ls",
+    .name = "receipts ls",
     .summary = "list what attempts on lent hosts have cost",
     .examples = {{"What did the jobs on lent hosts cost?", "gridctl receipts ls"},
                  {"The receipts on which the two sides disagree",
@@ -104,8 +103,7 @@ const Command k_receipts_ls{
     .exit_codes = k_exits_state,
     .run = receipts::ls};
 const Command k_receipts_verify{
-    .noun = "receipts",
-    .verb = "verify",
+    .name = "receipts verify",
     .summary = "check the receipts of lent hosts",
     .examples = {{"Check signatures and links", "gridctl receipts verify"},
                  {"Compare with the receipts that the owner has exported", "gridctl receipts verify bob.jsonl"}},
@@ -118,8 +116,7 @@ const Command k_receipts_verify{
     .exit_codes = k_exits_job,
     .run = receipts::verify};
 const Command k_receipts_export{
-    .noun = "receipts",
-    .verb = "export",
+    .name = "receipts export",
     .summary = "print the receipts of lent hosts for other programs",
     .examples = {{"For the owner to compare", "gridctl receipts export > mine.jsonl"},
                  {"For a spreadsheet", "gridctl receipts export --format csv > receipts.csv"}},

@@ -146,8 +146,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace service_apply
 
 const Command k_service_apply{
-    .noun = "service",
-    .verb = "apply",
+    .name = "service apply",
     .summary = "replace a service by a new version while it answers",
     .examples = {{"Run the file's version of a service, one replica after the other",
                  "gridctl service apply chat.yaml"}},

@@ -14,8 +14,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace service_gateway
 
-const Command k_gateway{.noun = "__gateway",
-                        .verb = "",
+const Command k_gateway{.name = "__gateway",
                         .summary = "serve the address of a service",
                         .examples = {{"As the daemon starts it", "gridctl __gateway 7k2m9x4q"}},
                         .description = "The daemon starts it for each service, and again when it has ended.",

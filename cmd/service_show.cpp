@@ -131,8 +131,7 @@ Result<int> url(Context& context, const Parsed& parsed) {
 }  // namespace service_show
 
 const Command k_service_ls{
-    .noun = "service",
-    .verb = "ls",
+    .name = "service ls",
     .summary = "list services",
     .examples = {{"List services and how many of their replicas are ready", "gridctl service ls"}},
     .description =
@@ -143,8 +142,7 @@ const Command k_service_ls{
     .run = service_show::ls};
 
 const Command k_service_show{
-    .noun = "service",
-    .verb = "show",
+    .name = "service show",
     .summary = "show the replicas of a service and their requests",
     .examples = {{"Show the replicas of a service", "gridctl service show chat"},
                  {"Wait in a script until two are ready", "gridctl service show chat --json | jq '.ready >= 2'"}},
@@ -156,8 +154,7 @@ const Command k_service_show{
     .run = service_show::show};
 
 const Command k_service_url{
-    .noun = "service",
-    .verb = "url",
+    .name = "service url",
     .summary = "print the address of a service",
     .examples = {{"Ask a service", "curl $(gridctl service url chat)/v1/models"}},
     .description =

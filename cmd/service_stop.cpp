@@ -61,8 +61,7 @@ Result<int> logs(Context& context, const Parsed& parsed) {
 }  // namespace service_stop
 
 const Command k_service_stop{
-    .noun = "service",
-    .verb = "stop",
+    .name = "service stop",
     .summary = "stop a service",
     .examples = {{"Stop a service when its requests are answered", "gridctl service stop chat"},
                  {"Stop it at once, and wait until nothing of it runs", "gridctl service stop chat --now --wait"}},
@@ -76,8 +75,7 @@ const Command k_service_stop{
     .waits = true,
     .run = service_stop::stop};
 
-const Command k_service_logs{.noun = "service",
-                             .verb = "logs",
+const Command k_service_logs{.name = "service logs",
                              .summary = "print the output of a replica",
                              .examples = {{"Print the output of the first replica", "gridctl service logs chat"},
                                           {"Follow the second one", "gridctl service logs -f chat --replica 2"}},

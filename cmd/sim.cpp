@@ -221,8 +221,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace sim
 
 const Command k_sim{
-    .noun = "sim",
-    .verb = "",
+    .name = "sim",
     .summary = "predict time, cost and lost work of a job",
     .examples = {{"Predict when the job will be done, and at what cost",
                   "gridctl sim train.yaml --work 40h --from-registry"},

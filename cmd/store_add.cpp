@@ -129,8 +129,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_add
 
 const Command k_store_add{
-    .noun = "store",
-    .verb = "add",
+    .name = "store add",
     .summary = "add a remote for copies of checkpoints",
     .examples = {{"Keep copies on another disk", "gridctl store add nas dir:/mnt/nas/gridctl"},
                  {"Use it also for jobs that must stay in Germany",

@@ -92,8 +92,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_check
 
 const Command k_store_check{
-    .noun = "store",
-    .verb = "check",
+    .name = "store check",
     .summary = "verify copies at a remote",
     .examples = {{"Check that everything is there, and read a tenth of it", "gridctl store check nas"},
                  {"Read everything", "gridctl store check nas --all"},

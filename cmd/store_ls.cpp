@@ -165,8 +165,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_ls
 
 const Command k_store_ls{
-    .noun = "store",
-    .verb = "ls",
+    .name = "store ls",
     .summary = "list remotes, or the checkpoints at one",
     .examples = {{"List remotes and missing copies", "gridctl store ls"},
                  {"List the checkpoints at one remote", "gridctl store ls nas"},

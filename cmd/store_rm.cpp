@@ -38,8 +38,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace store_rm
 
-const Command k_store_rm{.noun = "store",
-                         .verb = "rm",
+const Command k_store_rm{.name = "store rm",
                          .summary = "remove a remote",
                          .examples = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
                                       {"Remove the remote and its copies", "gridctl store rm nas --delete"}},

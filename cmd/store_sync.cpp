@@ -159,8 +159,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_sync
 
 const Command k_store_sync{
-    .noun = "store",
-    .verb = "sync",
+    .name = "store sync",
     .summary = "copy missing checkpoints to remotes",
     .examples = {{"Copy all checkpoints to all remotes", "gridctl store sync"},
                  {"Copy to one remote, and remove copies that are no longer needed there",

@@ -63,16 +63,14 @@ Result<int> make(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace template_of
 
-const Command k_template_ls{.noun = "template",
-                            .verb = "ls",
+const Command k_template_ls{.name = "template ls",
                             .summary = "what there is to begin with",
                             .examples = {{"List the templates", "gridctl template ls"}},
                             .description = "Lists the job files with programs that gridctl carries: distributed training "
                                            "jobs that save checkpoints and survive the loss of a host.",
                             .run = template_of::ls};
 
-const Command k_template_show{.noun = "template",
-                              .verb = "show",
+const Command k_template_show{.name = "template show",
                               .summary = "the files of a template",
                               .examples = {{"What a template holds", "gridctl template show fsdp"}},
                               .description = "Prints the files of a template, as 'gridctl template new' writes them.",
@@ -81,8 +79,7 @@ const Command k_template_show{.noun = "template",
                               .run = template_of::show};
 
 const Command k_template_new{
-    .noun = "template",
-    .verb = "new",
+    .name = "template new",
     .summary = "write a template's files into a folder",
     .examples = {{"Begin with DistributedDataParallel, in the folder ddp", "gridctl template new torchrun ddp"},
                  {"And try where it would run", "cd ddp && gridctl job submit --dry-run job.yaml"}},

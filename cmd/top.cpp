@@ -118,8 +118,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace top
 
-const Command k_top{.noun = "top",
-                    .verb = "",
+const Command k_top{.name = "top",
                     .summary = "show all hosts and active jobs on one screen",
                     .examples = {{"Watch all hosts and jobs; q ends it", "gridctl top"},
                                  {"Print it once", "gridctl top --once"},

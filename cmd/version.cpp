@@ -35,8 +35,7 @@ Result<int> run(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace version
 
-const Command k_version{.noun = "version",
-                        .verb = "",
+const Command k_version{.name = "version",
                         .summary = "print the version",
                         .examples = {{"Print the version", "gridctl version"},
                                      {"Print it with the commit and the library versions", "gridctl version --json"}},
