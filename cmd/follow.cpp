@@ -77,12 +77,7 @@ class Watcher {
     TRY(print_events());
     if (job.spec.tasks && job.spec.twin_of.value.empty() && (options_.logs || !options_.joblog.empty() || !options_.results.empty()))
       return tick_bag(job, final);
-    if (options_.logs) {
-      TRY_ASSIGN(const bool any, printer_.print_new(
-                                     reader_, [this] { block_.erase(); }, final));
-      (void)any;
-      if (final) printer_.flush();
-    }
+    if (options_.logs) TRY(print_log(final));
     show_moving();
     if (live_) TRY(draw(job));
     return final || context_->reader_gone();
@@ -109,20 +104,19 @@ class Watcher {
   }
 
  private:
+  Result<void> print_log(bool final) {
+    TRY(printer_.print_new(reader_, [this] { block_.erase(); }, final));
+    if (final) printer_.flush();
+    return {};
+  }
+
   Result<bool> tick_bag(const registry::Job& job, bool final) {
     if (!bag_) {
-      bag_.emplace(*context_, job,
-                   BagPrinting{options_.keep_order, !options_.from_start, options_.joblog,
-                               options_.joblog_goes_on, options_.results, !options_.logs});
+      bag_.emplace(*context_, job, options_);
       TRY(bag_->begin(id_));
     }
     TRY_ASSIGN(const bool all, bag_->print_new(final, [this] { block_.erase(); }));
-    if (all && options_.logs && !options_.keep_order && job::is_last_step(job.spec)) {
-      TRY_ASSIGN(const bool any, printer_.print_new(
-                                     reader_, [this] { block_.erase(); }, final));
-      (void)any;
-      if (final) printer_.flush();
-    }
+    if (all && options_.logs && !options_.keep_order && job::is_last_step(job.spec)) TRY(print_log(final));
     if (live_) TRY(draw(job));
     return (final && all) || context_->reader_gone();
   }

@@ -27,10 +27,10 @@ struct WatchOptions {
   bool from_start = true;    // else a few lines of what was, then what is new
   bool quiet = false;        // nothing on stderr
   bool events_json = false;  // events as JSON lines on stdout
-  bool keep_order = false;   // of a bag: output in the order of its tasks
-  std::string joblog{};      // of a bag: file that gets a line for each task
+  bool keep_order = false;   // of a bag: output in the order of its tasks, as `parallel -k`
+  std::string joblog{};      // of a bag: file that gets a line for each task; empty: none
   bool joblog_goes_on = false;
-  std::string results{};     // of a bag: folder that gets what each task prints
+  std::string results{};     // of a bag: folder for what each task prints, as `parallel --results`; empty: none
 };
 // Shows the live view on a terminal, otherwise one line per change; returns the job when it is final.
 [[nodiscard]] Result<registry::Job> watch(Context& context, registry::JobRecords& registry, const JobId& id,

@@ -57,7 +57,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const registry::Job after, watch(context, registry, id, {.logs = !context.json, .quiet = context.json}));
   if (context.json) context.print_line(outcome_json(after));
-  return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
+  return outcome_of(after);
 }
 }  // namespace
 }  // namespace job_rerun

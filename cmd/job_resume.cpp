@@ -172,7 +172,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const registry::Job after,
                watch(context, registry, id, {.logs = !context.json, .from_start = false, .quiet = context.json}));
     if (context.json) context.print_line(outcome_json(after));
-    return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
+    return outcome_of(after);
   }
   TRY_ASSIGN(const registry::Job now, registry.job(id));
   context.print_line(context.json ? ui::submitted_json(id, now.name, now.state)

@@ -258,7 +258,6 @@ Result<int> wait_for(Context& context, registry::JobRecords& registry, const Job
     context.print_line(outcome_json(now));
   }
   if (!job) return std::move(job).error();
-  if (!job::is_final(job->state)) return 0;  // the reader of our output has gone
   return outcome_of(*job);
 }
 

@@ -16,7 +16,6 @@ Result<int> run(Context& context, const Parsed& parsed) {
                                              .from_start = context.json,
                                              .quiet = context.json,
                                              .events_json = context.json}));
-  if (!job::is_final(job.state)) return 0;  // the reader of our output has gone
   return outcome_of(job);
 }
 }  // namespace
