@@ -2,7 +2,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/followed.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"
 

@@ -7,7 +7,7 @@
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/known_keys.hpp"
+#include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/reach/relay.hpp"
 #include "lend/token.hpp"

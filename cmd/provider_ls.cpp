@@ -5,7 +5,7 @@
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "cmd/word_doubts.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "sched/query/query.hpp"

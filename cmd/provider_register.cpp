@@ -6,7 +6,6 @@
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "cmd/host_words.hpp"
-#include "cmd/known_keys.hpp"
 #include "control/fleet/register_host.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"

@@ -7,8 +7,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
-#include "cmd/provider_way.hpp"
-#include "cmd/when.hpp"
 #include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"
 #include "sched/geo/residency.hpp"

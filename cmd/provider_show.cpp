@@ -2,7 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "control/fleet/health.hpp"
 #include "control/fleet/reliability.hpp"
 #include "control/fleet/rescan.hpp"

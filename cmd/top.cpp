@@ -9,7 +9,7 @@
 
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "os/raw_terminal.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/known_keys.hpp"
+#include "cmd/network.hpp"
 
 #include "base/text.hpp"
 #include "os/terminal.hpp"

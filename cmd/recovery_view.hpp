@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the present fault tolerance of a job, from 0 to 4.
+// Computes how well a job survives the loss of its host: its present fault tolerance, from 0 to 4, and whether a restored
+// attempt has continued exactly.
 #pragma once
 
 #include <optional>
@@ -7,7 +8,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "control/follow/exactness.hpp"
+#include "control/reach/paths.hpp"
 #include "registry/job_records.hpp"
+#include "registry/run_records.hpp"
+#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -22,5 +27,9 @@ struct ToleranceView {
 
 // Updates the line of a decision, because checkpoints may have been taken after it.
 void put_newest_tolerance(const registry::Job& job, std::vector<std::string>& lines);
+
+// Judges the newest restored attempt; nullopt if none was restored.
+[[nodiscard]] Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths,
+                                                                    registry::RunRecords& registry, const JobId& id);
 
 }  // namespace gridctl::cmd

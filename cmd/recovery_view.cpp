@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/tolerance_view.hpp"
+#include "cmd/recovery_view.hpp"
 
 #include <string_view>
 #include <utility>
 
 #include "base/numbers.hpp"
+#include "control/follow/job_files.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::cmd {
@@ -36,6 +37,17 @@ std::optional<ToleranceView> tolerance_with(std::optional<ToleranceView> decided
   if (decided->level < 3) return decided;  // no other host could take its place when it was placed
   return ToleranceView{3, ready == 1 ? "3 of 4: one replica is ready; if it dies, requests wait until another one is"
                                      : "3 of 4: no replica is ready; requests wait until one is"};
+}
+
+Result<std::optional<ui::ExactnessTold>> exactness_of(const control::Paths& paths, registry::RunRecords& registry,
+                                                      const JobId& id) {
+  TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
+  control::JobFiles files(paths);
+  TRY_ASSIGN(const std::optional<control::ExactnessFound> found, control::find_exactness(files, id, attempts));
+  if (!found) return std::optional<ui::ExactnessTold>{};
+  const Result<registry::Checkpoint> from = registry.checkpoint(id, found->from);  // it may be removed since
+  return std::optional{ui::ExactnessTold{
+      found->attempt, found->verdict, job::exactness_text(found->verdict, from ? from->how : "")}};
 }
 
 }  // namespace gridctl::cmd

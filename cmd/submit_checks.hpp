@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures links for `job submit` before a job on several hosts is placed, and warns about what borrowed hosts see or
-// make different.
+// Finds out for `job submit` what must be known before a job is placed, and warns about what may surprise its owner.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "cmd/command.hpp"
 #include "cmd/context.hpp"
+#include "job/spec.hpp"
 #include "registry/host_records.hpp"
+#include "registry/job_records.hpp"
 #include "sched/gang.hpp"
+#include "sched/place.hpp"
+#include "sched/query/host_facts.hpp"
 
 namespace gridctl::cmd {
+
+[[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
+                                                               const sched::Decision& decision,
+                                                               const std::vector<sched::HostFacts>& hosts);
+
+// Asks the registries of the images, for some seconds in all, if a borrowed host would suit the job otherwise. Digests
+// go into the job, and problems into the facts of the hosts.
+void find_image_digests(Context& context, job::Spec& spec, std::vector<sched::HostFacts>& hosts);
 
 // Returns the hosts whose links decide where the gang goes, and were not all measured (`again`: or were); empty:
 // nothing need be measured.
@@ -28,5 +41,11 @@ void measure_between(Context& context, registry::HostRecords& registry, std::set
 // Returns a warning that `interval: off` does not hold on borrowed hosts that would suit the job; empty: it holds.
 [[nodiscard]] std::string compulsory_checkpoints_warning(const job::Spec& spec, const sched::Decision& decision,
                                                          const std::vector<sched::HostFacts>& hosts);
+
+// Sends this directory with the job, and says so, if a word of the command names a file in it ("python3 train.py"), or
+// an item a file or directory ("ls *.wav | ... whisper {}"), and no directory was named. A directory that is too large
+// is an error that says what to type, because the program would not find its file. `items`: those of a bag, each
+// followed by a NUL.
+[[nodiscard]] Result<void> send_what_is_named(Context& context, const Parsed& parsed, std::string_view items, job::Spec& spec);
 
 }  // namespace gridctl::cmd
