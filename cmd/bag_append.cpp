@@ -8,8 +8,6 @@
 #include "cmd/bag_options.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/tasks.hpp"
 #include "control/daemon/daemon.hpp"

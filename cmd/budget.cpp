@@ -4,8 +4,6 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "config/fields.hpp"
 #include "control/follow/budgets.hpp"
 #include "ui/human.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/names.hpp"
-#include "cmd/json_text.hpp"
 #include "store/compare.hpp"
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 #include "base/bytes.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"

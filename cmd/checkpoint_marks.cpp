@@ -2,8 +2,6 @@
 // Implements `checkpoint pin` and `checkpoint rm`.
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

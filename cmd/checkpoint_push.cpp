@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
 #include "store/stored_tree.hpp"
 #include "ui/json.hpp"

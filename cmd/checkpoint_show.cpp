@@ -3,8 +3,6 @@
 #include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"

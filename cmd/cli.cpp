@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
-#include "cmd/context.hpp"
 #include "cmd/habits.hpp"
 #include "cmd/help.hpp"
 #include "cmd/manuals.hpp"
@@ -209,7 +208,7 @@ ui::Style style_for(const std::string& when, bool terminal) {
 }
 
 Result<void> configure_command(Context& context, const Command& command, const Parsed& parsed) {
-  const std::string when = parsed.has("color") ? parsed.value("color") : "auto";
+  const std::string when = parsed.given("color").value_or("auto");
   context.json = parsed.has("json");
   context.verbose = parsed.has("verbose");
   context.out_style = style_for(when, context.terminal_out);
@@ -219,7 +218,7 @@ Result<void> configure_command(Context& context, const Command& command, const P
     TRY_ASSIGN(context.timeout, parsed.duration("timeout"));
   }
   context.state_named = parsed.has("state");
-  TRY_ASSIGN(context.state, state_directory(parsed.has("state") ? std::optional(parsed.value("state")) : std::nullopt));
+  TRY_ASSIGN(context.state, state_directory(parsed.given("state")));
   return {};
 }
 

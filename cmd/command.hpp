@@ -57,6 +57,9 @@ struct Parsed {
   [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
   // Returns the last value given, or empty.
   [[nodiscard]] std::string value(std::string_view name) const;
+  [[nodiscard]] std::optional<std::string> given(std::string_view name) const {
+    return has(name) ? std::optional(value(name)) : std::nullopt;
+  }
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   [[nodiscard]] Result<std::optional<Duration>> duration(std::string_view name) const;
   [[nodiscard]] Result<std::optional<double>> number(std::string_view name) const;  // not negative

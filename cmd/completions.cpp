@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
-#include "cmd/context.hpp"
 #include "cmd/help.hpp"
 
 namespace gridctl::cmd {

@@ -2,8 +2,6 @@
 // Implements the settings of the state directory: `config ls`, `get` and `set`.
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/user_settings.hpp"
 #include "ui/table.hpp"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.hpp"
 #include "os/terminal.hpp"
 
 namespace gridctl::cmd {
@@ -32,6 +33,10 @@ int Context::print_line(std::string_view line) { return print(std::string(line) 
 int Context::note(std::string_view line) {
   if (!json) write_err(std::string(line) + "\n");
   return 0;
+}
+
+void Context::warn(std::string_view text) {
+  if (!text.empty()) note("warning: " + sanitize(text));
 }
 
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }

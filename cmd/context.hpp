@@ -12,9 +12,13 @@
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
+#include "ui/json_text.hpp"
 #include "ui/style.hpp"
 
 namespace gridctl::cmd {
+
+using ui::json_list;
+using ui::JsonObject;
 
 class Context {
  public:
@@ -42,6 +46,8 @@ class Context {
   int print_line(std::string_view line);
   // Writes to standard error: for people, never with --json. A line without its newline; not sanitised.
   int note(std::string_view line);
+  // Notes "warning: ..." in one line; nothing if the text is empty. Sanitises it.
+  void warn(std::string_view text);
   void write_err(std::string_view text);
   [[nodiscard]] bool reader_gone() const { return reader_gone_; }
   // Returns the error of writing standard output (a full disk), if there was one.

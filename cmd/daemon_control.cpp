@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/daemon/user_unit.hpp"
 

@@ -6,7 +6,6 @@
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 
 namespace gridctl::cmd {

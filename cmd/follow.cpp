@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "cmd/bag_output.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 #include "cmd/log_printer.hpp"
 #include "control/copies/moving.hpp"
 #include "control/daemon/daemon.hpp"

@@ -10,7 +10,6 @@
 #include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "control/fleet/register_host.hpp"
 #include "os/entries.hpp"
@@ -254,18 +253,20 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
 
 // REQUIRES: the names in `wanted` that are not in `looked` are already registered.
 std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded, const std::vector<std::string>& wanted) {
-  std::string list;
+  std::vector<std::string> list;
+  const auto add = [&](const std::string& host, std::optional<bool> answers, bool is_new, bool already) -> JsonObject {
+    return JsonObject()("host", host)("answers", answers)("registered", is_new)("already", already);
+  };
   for (const std::string& name : wanted)
     if (std::ranges::find(looked, name, &Looked::name) == looked.end())
-      list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(name)) +
-              ",\"answers\":null,\"registered\":true,\"already\":true,\"problem\":null}";
+      list.push_back(add(name, std::nullopt, true, true).raw("problem", "null").text());
   for (const Looked& one : looked) {
     const bool is_new = one.found && std::ranges::find(recorded, one.found->provider.name) != recorded.end();
-    list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(one.name)) + ",\"answers\":" +
-            (one.found ? "true" : "false") + ",\"registered\":" + (is_new ? "true" : "false") + ",\"already\":false,\"problem\":" +
-            (one.found ? "null" : ui::quoted(one.found.error().message)) + "}";
+    list.push_back(add(one.name, one.found.has_value(), is_new, false)
+                       .text_or_null("problem", one.found ? "" : one.found.error().message)
+                       .text());
   }
-  return "{\"hosts\":[" + list + "]}";
+  return JsonObject().raw("hosts", "[" + join(list, ",") + "]").text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

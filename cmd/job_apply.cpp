@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/job_changes.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/user_settings.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/files.hpp"

@@ -12,8 +12,6 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/running_member.hpp"
 #include "control/reach/stream_call.hpp"
 #include "crypto/sha256.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/log_reader.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
@@ -35,7 +33,7 @@ Result<Submission> read_drill(Context& context, registry::Registry& registry, co
   Submission submission;
   if (os::exists(what) || what.ends_with(".yaml") || what.ends_with(".yml")) {
     TRY_ASSIGN(config::ParsedJob job, config::load_job_file(what, {}, std::move(known_providers)));
-    for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+    for (const std::string& warning : job.warnings) context.warn(warning);
     submission.spec = std::move(job.spec);
     submission.secrets = std::move(job.secrets);
   } else {

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/running_member.hpp"
 #include "control/reach/stream_call.hpp"
 #include "os/loop.hpp"

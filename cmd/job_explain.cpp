@@ -3,11 +3,9 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/job_plan.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/recovery_view.hpp"

@@ -7,7 +7,6 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/running_member.hpp"
 #include "control/reach/stream_call.hpp"
 #include "os/listener.hpp"

@@ -10,9 +10,7 @@
 #include "base/text.hpp"
 #include "cmd/bag_output.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/log_printer.hpp"
 #include "cmd/log_reader.hpp"
 #include "control/follow/log_times.hpp"
@@ -179,7 +177,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                           "--" + std::string(option) +
                               " does not apply to the output of tasks; use it with --attempt, for a worker's log",
                           "gridctl job logs " + id.value + " | grep PATTERN");
-    return print_task_output(context, about, parsed.has("task") ? std::optional(parsed.value("task")) : std::nullopt);
+    return print_task_output(context, about, parsed.given("task"));
   }
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
   LogReader reader(context.paths(), id, attempt);

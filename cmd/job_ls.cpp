@@ -3,7 +3,6 @@
 
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/job_query.hpp"
 #include "ui/human.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_plan.hpp"
 
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 
 namespace gridctl::cmd {
 

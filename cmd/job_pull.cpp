@@ -9,9 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/bag_reader.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
@@ -186,7 +184,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
-  const std::optional<std::string> tasks = parsed.has("tasks") ? std::optional(parsed.value("tasks")) : std::nullopt;
+  const std::optional<std::string> tasks = parsed.given("tasks");
   const bool of_tasks = job.spec.tasks && job.spec.twin_of.value.empty() && !job.spec.tasks->outputs.empty();
   if (of_tasks && (tasks || !job::is_last_step(job.spec)))
     return pull_task_files(context, job, tasks, directory);

@@ -3,8 +3,6 @@
 
 #include "base/formatted.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/reach/paths.hpp"
 #include "control/reach/version.hpp"
@@ -121,7 +119,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const ui::JobPage page, page_of(context, registry, id));
   const std::string text = ui::job_page(page, context.now());
-  const std::string file = parsed.has("html") ? parsed.value("html") : id.value + ".html";
+  const std::string file = parsed.given("html").value_or(id.value + ".html");
   if (file == "-") return context.print(text);
   TRY(check_replaceable(file));
   TRY(os::write_file_atomically(file, text, 0644));

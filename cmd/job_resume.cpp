@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/pausing.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"

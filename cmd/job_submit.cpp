@@ -6,11 +6,9 @@
 #include "cmd/bag_log.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/job_plan.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
@@ -38,17 +36,14 @@ namespace {
 constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, as of a file
 
 config::Overrides overrides_of(const Parsed& parsed) {
-  const auto given = [&parsed](std::string_view name) {
-    return parsed.has(name) ? std::optional(parsed.value(name)) : std::nullopt;
-  };
   config::Overrides overrides;
-  overrides.name = given("name");
-  overrides.gpu = given("gpu");
-  overrides.cpus = given("cpus");
-  overrides.memory = given("memory");
-  overrides.disk = given("disk");
-  overrides.priority = given("priority");
-  overrides.image = given("image");
+  overrides.name = parsed.given("name");
+  overrides.gpu = parsed.given("gpu");
+  overrides.cpus = parsed.given("cpus");
+  overrides.memory = parsed.given("memory");
+  overrides.disk = parsed.given("disk");
+  overrides.priority = parsed.given("priority");
+  overrides.image = parsed.given("image");
   overrides.envs = parsed.values("env");
   overrides.secrets = parsed.values("secret");
   overrides.providers = parsed.values("provider");
@@ -168,8 +163,7 @@ Result<void> measure_links(Context& context, registry::Registry& known, const jo
     measure_between(context, writable, std::move(among), again);
     TRY_ASSIGN(prospect, prospect_of(known, spec, hosts, context.now()));
   }
-  if (prospect.gang->plan && prospect.gang->slow_links)
-    context.note("warning: " + sanitize(prospect.gang->plan->unmeasured));
+  if (prospect.gang->plan && prospect.gang->slow_links) context.warn(prospect.gang->plan->unmeasured);
   return {};
 }
 
@@ -217,7 +211,7 @@ Result<void> check_submittable(registry::HostRecords& registry, const job::Spec&
 Result<int> dry_run(Context& context, registry::HostRecords& registry, const job::Spec& spec,
                     const SubmitPreview& prospect) {
   const Result<std::vector<control::InputListing>> listed = control::list_inputs(spec);
-  if (!listed) context.note("warning: cannot list the files to send: " + sanitize(listed.error().one_line()));
+  if (!listed) context.warn("cannot list the files to send: " + listed.error().one_line());
   const std::vector<control::InputListing> sent = listed ? *listed : std::vector<control::InputListing>{};
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
@@ -272,12 +266,12 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
     else refusals += "; not " + offer.name + ": " + why;
   }
   if (static_cast<int>(domains.size()) + 1 < wanted.copies)
-    context.note(sanitize("warning: checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
-                          (domains.empty() ? std::string("no remote keeps copies")
-                                           : "only " + std::to_string(domains.size()) + " independent remote" +
-                                                 (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
-                          " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
-                          "; gridctl store add NAME PLACE"));
+    context.warn("checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
+                 (domains.empty() ? std::string("no remote keeps copies")
+                                  : "only " + std::to_string(domains.size()) + " independent remote" +
+                                        (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
+                 " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
+                 "; gridctl store add NAME PLACE");
   return {};
 }
 
@@ -308,7 +302,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY(send_what_is_named(context, parsed, job.items, job.spec));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
-  for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : job.warnings) context.warn(warning);
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
   TRY(check_notify(context, job.notify));
@@ -323,19 +317,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   find_image_digests(context, job.spec, hosts);
   TRY_ASSIGN(SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (prospect.gang && !parsed.has("dry-run")) TRY(measure_links(context, known, job.spec, hosts, prospect));
-  if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
-    context.note("warning: " + sanitize(doubt));
+  context.warn(deadline_doubt(job.spec, prospect.decision, context.now()));
   if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);
   TRY(check_submittable(known, job.spec, prospect));
   if (job.spec.service) TRY(control::find_balancer());
   const sched::Decision& decision = prospect.decision;
-  TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
-  if (warning) context.note("warning: " + sanitize(*warning));
-  if (prospect.gang)
-    if (const std::string doubt = clear_text_warning(*prospect.gang, hosts); !doubt.empty())
-      context.note("warning: " + sanitize(doubt));
-  if (const std::string kept = compulsory_checkpoints_warning(job.spec, decision, hosts); !kept.empty())
-    context.note("warning: " + sanitize(kept));
+  TRY_ASSIGN(const std::string undrilled, drill_warning(known, job.spec, decision, hosts));
+  context.warn(undrilled);
+  if (prospect.gang) context.warn(clear_text_warning(*prospect.gang, hosts));
+  context.warn(compulsory_checkpoints_warning(job.spec, decision, hosts));
   TRY(warn_of_copies(context, known, job.spec));
   if (job.spec.twins > 1)
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));

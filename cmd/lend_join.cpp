@@ -3,9 +3,7 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
 #include "lend/call.hpp"

@@ -6,8 +6,6 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
 #include "lend/dial.hpp"
@@ -97,20 +95,22 @@ std::int64_t earned(const lend::Lent& lent) {
   return book ? lend::check_chain(book->lines, book->head).asked : 0;
 }
 
+std::string running_json(const Running& job) {
+  return JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
+}
+
 Result<int> status(Context& context, const Parsed&) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
-  std::string json;
+  std::vector<std::string> json;
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
     TRY_ASSIGN(const lend::Token token, lent.token());
     TRY_ASSIGN(const std::vector<Running> jobs, running_of(lent, terms));
     const std::string state = state_of(lent, terms, context.now());
     if (context.json) {
-      std::string list;
-      for (const Running& job : jobs)
-        list += (list.empty() ? "" : ",") + JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
-      json += (json.empty() ? "" : ",") + JsonObject()("id", lent.id())("name", token.name)("researcher", terms.who)(
-                                              "state", state)("hours", hours_text(terms))("earned_micro", earned(lent)).raw("jobs", "[" + list + "]").text();
+      JsonObject one;
+      one("id", lent.id())("name", token.name)("researcher", terms.who)("state", state)("hours", hours_text(terms));
+      json.push_back(one("earned_micro", earned(lent)).raw("jobs", json_list(jobs, running_json)).text());
       continue;
     }
     context.print_line(sanitize(terms.who) + " (as " + sanitize(token.name) + "): " + state + "; hours: " + hours_text(terms));
@@ -122,7 +122,7 @@ Result<int> status(Context& context, const Parsed&) {
       context.print_line("  earned: " + usd_text(micro) + " USD; price: " + rates_text(terms.rates));
     if (const std::string told = returns_text(lent.returns()); !told.empty()) context.print_line("  " + told);
   }
-  return context.json ? context.print_line("[" + json + "]") : 0;
+  return context.json ? context.print_line("[" + join(json, ",") + "]") : 0;
 }
 
 // Ends the jobs of one researcher. Returns how many were running.
@@ -202,13 +202,11 @@ Result<int> resume(Context& context, const Parsed&) {
 }
 
 std::string limits_json(const wire::GuestTerms& terms, const std::string& why_not, const std::string& unseen) {
-  std::string registries;
-  for (const std::string& one : terms.registries) registries += (registries.empty() ? "" : ",") + ui::quoted(one);
   const auto seconds = terms.max_job_ms ? std::optional{*terms.max_job_ms / 1000} : std::nullopt;
   return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
       "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
       "memory_bytes", terms.memory_bytes)("up_bits_per_second", terms.up_bits)("when", when_text(terms))("gpu_power_watts", terms.gpu_watts)(
-      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not)("not_seen", unseen).text();
+      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw("registries", json_list(terms.registries))("does_not_hold", why_not)("not_seen", unseen).text();
 }
 
 // The agent of an older gridctl here may not know the newest limits.

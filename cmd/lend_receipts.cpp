@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/receipt_words.hpp"
 #include "lend/lent.hpp"
 #include "lend/receipt_book.hpp"
@@ -61,7 +60,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<OwnChain> own, own_chains());
   if (parsed.has("against")) return compare(context, own, parsed.value("against"));
   if (parsed.has("export")) {
-    const std::string format = parsed.has(k_receipt_format_option.name) ? parsed.value(k_receipt_format_option.name) : "jsonl";
+    const std::string format = parsed.given(k_receipt_format_option.name).value_or("jsonl");
     for (const OwnChain& one : own) print_exported(context, one.book.lines, format, &one == &own.front());
     return 0;
   }
@@ -80,7 +79,7 @@ Result<int> earnings(Context& context, const Parsed&) {
   TRY_ASSIGN(const std::vector<OwnChain> own, own_chains());
   ui::Table table({{.title = "RESEARCHER", .shrinks = true}, {.title = "RECEIPTS", .right = true}, {.title = "EARNED", .right = true}, {.title = "AGREED", .right = true},
                    {.title = "UNANSWERED", .right = true}, {.title = "DISPUTED", .right = true}, {.title = "PRICE", .shrinks = true}});
-  std::string json;
+  std::vector<std::string> json;
   std::int64_t sum = 0;
   for (const OwnChain& one : own) {
     const lend::ChainReport report = checked(one).report;
@@ -88,16 +87,17 @@ Result<int> earnings(Context& context, const Parsed&) {
     for (const lend::SignedReceipt& receipt : report.receipts) (!receipt.answer ? unanswered : receipt.answer->agreed ? agreed : disputed) += receipt.receipt.amount;
     sum += report.asked;
     TRY_ASSIGN(const wire::GuestTerms terms, one.lent.terms());
-    if (context.json)
-      json += (json.empty() ? "" : ",") + JsonObject()("id", one.lent.id())("researcher", one.who)("receipts", report.receipts.size())("earned_micro", report.asked)(
-                                              "agreed_micro", agreed)("unanswered_micro", unanswered)("disputed_micro", disputed)("counted_micro", report.counted)(
-                                              "price", rates_text(terms.rates)).text_or_null("fault", report.text).text();
+    JsonObject line;
+    line("id", one.lent.id())("researcher", one.who)("receipts", report.receipts.size())("earned_micro", report.asked);
+    line("agreed_micro", agreed)("unanswered_micro", unanswered)("disputed_micro", disputed);
+    line("counted_micro", report.counted)("price", rates_text(terms.rates)).text_or_null("fault", report.text);
+    json.push_back(line.text());
     table.add({one.who, std::to_string(report.receipts.size()), usd_text(report.asked), usd_text(agreed), usd_text(unanswered), usd_text(disputed), rates_text(terms.rates)});
     if (report.fault != lend::ChainFault::none)
       context.note("receipts with " + sanitize(one.who) +
                    " have changed since they were signed: " + sanitize(report.text, 500));
   }
-  if (context.json) return context.print_line("[" + json + "]");
+  if (context.json) return context.print_line("[" + join(json, ",") + "]");
   context.print(table.render(context.columns_out(), context.out_style));
   return context.print_line("earned: " + usd_text(sum) + " USD");
 }

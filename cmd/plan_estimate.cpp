@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "plan/estimate.hpp"
 
 namespace gridctl::cmd {

@@ -6,7 +6,6 @@
 #include "cmd/plan_question.hpp"
 #include "plan/serve.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -30,15 +29,11 @@ Result<plan::ServeQuestion> read_question(const Parsed& parsed) {
 }
 
 std::string json_of(const plan::ServeQuestion& question, const plan::ServePlan& plan) {
-  const auto field = [](std::string_view name, double value) {
-    return ",\"" + std::string(name) + "\":" + ui::json_number(value);
-  };
-  return "{\"model\":" + ui::quoted(question.model.name) + ",\"gpu\":" + ui::quoted(question.cluster.device.name) +
-         ",\"tp\":" + std::to_string(question.tp) + field("weight_bytes", plan.weights) +
-         field("cache_bytes_per_token", plan.cache_per_token) + field("cache_bytes", plan.cache) +
-         field("sequences", plan.sequences) + field("context", question.context) +
-         field("tokens_per_s_one", plan.tokens_per_s_one) + field("tokens_per_s_all", plan.tokens_per_s_all) +
-         field("prompt_tokens_per_s", plan.prefill_per_s) + "}";
+  JsonObject json;
+  json("model", question.model.name)("gpu", question.cluster.device.name)("tp", question.tp);
+  json("weight_bytes", plan.weights)("cache_bytes_per_token", plan.cache_per_token)("cache_bytes", plan.cache);
+  json("sequences", plan.sequences)("context", question.context)("tokens_per_s_one", plan.tokens_per_s_one);
+  return json("tokens_per_s_all", plan.tokens_per_s_all)("prompt_tokens_per_s", plan.prefill_per_s).text();
 }
 
 std::string text_of(const Context& context, const plan::ServeQuestion& question, const plan::ServePlan& plan,

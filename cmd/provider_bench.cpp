@@ -4,7 +4,6 @@
 #include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "control/fleet/register_host.hpp"

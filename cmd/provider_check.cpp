@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/json_text.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/fleet/rescan.hpp"
 

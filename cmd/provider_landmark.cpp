@@ -3,8 +3,6 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/measure/landmarks.hpp"
 #include "ui/table.hpp"
 

@@ -4,7 +4,6 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
 #include "registry/change_provider.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/word_doubts.hpp"
 #include "control/fleet/host_facts.hpp"
@@ -54,7 +53,7 @@ void tell_doubts(Context& context, const sched::Query& query) {
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
-  TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
+  TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.given("order").value_or("name")));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY(warn_unfollowed(context, registry));
   const bool by_links = query.asks(sched::FieldSource::links) || order.asks(sched::FieldSource::links);

@@ -4,7 +4,6 @@
 
 #include "base/rates.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "config/fields.hpp"
 #include "control/reach/ways.hpp"

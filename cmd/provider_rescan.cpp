@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
-#include "cmd/json_text.hpp"
 #include "control/fleet/rescan.hpp"
 
 namespace gridctl::cmd {

@@ -5,7 +5,6 @@
 #include "base/host_words.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"

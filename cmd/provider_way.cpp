@@ -5,7 +5,6 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "cmd/network.hpp"
 #include "control/fleet/register_host.hpp"

@@ -77,7 +77,7 @@ Result<int> verify(Context& context, const Parsed& parsed) {
 
 Result<int> export_all(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const auto chains, kept_chains(context));
-  const std::string format = parsed.has(k_receipt_format_option.name) ? parsed.value(k_receipt_format_option.name) : "jsonl";
+  const std::string format = parsed.given(k_receipt_format_option.name).value_or("jsonl");
   bool first = true;
   for (const KeptChain& kept : chains) {
     print_exported(context, kept.lines, format, first);

@@ -2,9 +2,7 @@
 // Implements a new version of a running service; see control/serve/roll.
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/job_changes.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/service_now.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
@@ -122,7 +120,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return make_error(Code::exists,
                       "job " + leader->name + " (" + leader->id.value + ") is running and is not a service",
                       "gridctl job cancel " + leader->id.value);
-  for (const std::string& warning : file.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : file.warnings) context.warn(warning);
   TRY(check_same_address(leader->spec, file.spec));
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, file.spec));
   TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(leader->id));

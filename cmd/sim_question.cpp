@@ -286,7 +286,7 @@ Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed) {
                       "gridctl sim --help");
   SimQuestion question;
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed.positionals[0]));
-  for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : job.warnings) context.warn(warning);
   if (job.spec.twins > 1)
     context.note("warning: one twin is simulated, not " + std::to_string(job.spec.twins) + " at once");
   question.spec = std::move(job.spec);

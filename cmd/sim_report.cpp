@@ -4,7 +4,7 @@
 
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 #include "cmd/sim_question.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"

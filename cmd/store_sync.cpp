@@ -5,8 +5,6 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/copy_plan.hpp"
@@ -134,7 +132,7 @@ void tell(Context& context, const Synced& synced) {
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Remote> remotes, chosen_remotes(registry, parsed));
-  std::string list;
+  std::vector<std::string> list;
   std::optional<Error> failed;
   for (const registry::Remote& remote : remotes) {
     Synced synced;
@@ -144,14 +142,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
       synced.error = done.error();
       TRY(registry.note_trouble(remote.name, context.now(), done.error()));
     }
-    if (context.json) list += (list.empty() ? "" : ",") + json_of(synced);
+    if (context.json) list.push_back(json_of(synced));
     else tell(context, synced);
     if (synced.error && !failed) failed = *synced.error;
     if (!synced.problems.empty() && !failed)
       failed = make_error(Code::checkpoint_damaged, "some checkpoints are damaged here and were not copied",
                           "gridctl store check " + remote.name + " --repair");
   }
-  if (context.json) context.print_line("[" + list + "]");
+  if (context.json) context.print_line("[" + join(list, ",") + "]");
   if (failed) return *failed;
   return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 #include "bag/journal.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/daemon/user_settings.hpp"

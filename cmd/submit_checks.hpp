@@ -2,7 +2,6 @@
 // Finds out for `job submit` what must be known before a job is placed, and warns about what may surprise its owner.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,9 +18,10 @@
 
 namespace gridctl::cmd {
 
-[[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
-                                                               const sched::Decision& decision,
-                                                               const std::vector<sched::HostFacts>& hosts);
+// Returns a warning that no drill has shown whether the job resumes; empty: one has, or little would be lost.
+[[nodiscard]] Result<std::string> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
+                                                const sched::Decision& decision,
+                                                const std::vector<sched::HostFacts>& hosts);
 
 // Asks the registries of the images, for some seconds in all, if a borrowed host would suit the job otherwise. Digests
 // go into the job, and problems into the facts of the hosts.

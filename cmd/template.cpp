@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements gridctl template: distributed trainings as starting points.
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/template_files.hpp"
 #include "os/files.hpp"
 #include "ui/table.hpp"

@@ -8,7 +8,6 @@
 #include <span>
 
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses neither the state directory nor a library, because scripts ask for the version often.
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 
 namespace gridctl::cmd {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the JSON that a command composes itself: keys stay in the given order.
+// Builds JSON from its parts: keys stay in the given order.
 #pragma once
 
 #include <concepts>
@@ -10,14 +10,14 @@
 #include "base/time.hpp"
 #include "ui/json.hpp"
 
-namespace gridctl::cmd {
+namespace gridctl::ui {
 
 // Missing values are null, a double has six digits, a moment is text.
 template <class T>
 [[nodiscard]] std::string json_value(const T& value) {
   if constexpr (std::same_as<T, bool>) return value ? "true" : "false";
   else if constexpr (std::integral<T>) return std::to_string(value);
-  else if constexpr (std::same_as<T, double>) return ui::json_number(value);
+  else if constexpr (std::same_as<T, double>) return json_number(value);
   else if constexpr (std::same_as<T, WallTime>) return ui::quoted(format_rfc3339(value));
   else if constexpr (requires { value.has_value(); }) return value ? json_value(*value) : "null";
   else return ui::quoted(value);
@@ -56,4 +56,4 @@ template <class List, class Json>
   return json_list(texts, json_value<std::string>);
 }
 
-}  // namespace gridctl::cmd
+}  // namespace gridctl::ui
