@@ -6,7 +6,6 @@
 #include "cmd/commands.hpp"
 #include "config/fields.hpp"
 #include "control/follow/budgets.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

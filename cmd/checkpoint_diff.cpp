@@ -8,7 +8,6 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

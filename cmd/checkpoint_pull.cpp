@@ -155,7 +155,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
              parsed.has("from") ? pull_from_remote(context, parsed, directory) : pull_here(context, parsed, directory));
   const std::uint64_t files = pulled.tree.file_count(), bytes = pulled.tree.total_bytes();
   if (!context.json)
-    return context.print_line(pulled.name + ": " + std::to_string(files) + (files == 1 ? " file, " : " files, ") + format_size(bytes) +
+    return context.print_line(pulled.name + ": " + ui::counted(files, "file") + ", " + format_size(bytes) +
                               ", verified, in " + directory.string());
   JsonObject json;
   json("checkpoint_id", pulled.name)("directory", std::filesystem::absolute(directory).string());

@@ -54,7 +54,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job resume " + id.value + " --from " + name);
   if (context.json) context.print_line(ui::checkpoint_json(commit.checkpoint));
   else
-    context.print_line(name + ": " + std::to_string(checkpoint.files) + (checkpoint.files == 1 ? " file, " : " files, ") + format_size(checkpoint.bytes) +
+    context.print_line(name + ": " + ui::counted(checkpoint.files, "file") + ", " + format_size(checkpoint.bytes) +
                        "; the next attempt starts from it");
   return 0;
 }

@@ -4,7 +4,6 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -50,8 +49,7 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
               std::to_string(checkpoint.attempt.value) + ", epoch " + std::to_string(checkpoint.epoch.value));
   facts.add("continues", from.value == 0 ? "a fresh start" : checkpoint_name(checkpoint.job, from));
   facts.add("whole by", checkpoint.how);
-  facts.add("size", format_size(checkpoint.bytes) + " in " + std::to_string(checkpoint.files) +
-                        (checkpoint.files == 1 ? " file, added " : " files, added ") +
+  facts.add("size", format_size(checkpoint.bytes) + " in " + ui::counted(checkpoint.files, "file") + ", added " +
                         format_size(checkpoint.stored_bytes) + " to the store");
   std::string metrics;
   for (const auto& [name, value] : checkpoint.metrics)

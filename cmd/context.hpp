@@ -12,8 +12,8 @@
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
+#include "ui/human.hpp"
 #include "ui/json_text.hpp"
-#include "ui/style.hpp"
 
 namespace gridctl::cmd {
 

@@ -17,17 +17,12 @@ constexpr Duration k_patience =
 
 Diagnosis examine_daemon(const Context& context, registry::JobRecords& registry) {
   const Result<control::DaemonStatus> status = control::daemon_status(context.state);
-  if (!status) return {"", "daemon", Severity::error, status.error().message, "gridctl daemon status", 7};
+  if (!status) return error_here("daemon", status.error().message, "gridctl daemon status");
   if (status->running) return {"", "daemon", Severity::ok, "running, pid " + std::to_string(status->pid), "", 0};
   const Result<std::vector<JobId>> unfinished = registry.unfinished();
   if (unfinished && !unfinished->empty())
-    return {"",
-            "daemon",
-            Severity::error,
-            "not running, so nothing follows " + std::to_string(unfinished->size()) +
-                (unfinished->size() == 1 ? " job" : " jobs"),
-            "gridctl daemon start",
-            7};
+    return error_here("daemon", "not running, so nothing follows " + ui::counted(unfinished->size(), "job"),
+                      "gridctl daemon start");
   return {"", "daemon", Severity::ok, "not running; nothing to follow", "", 0};
 }
 
@@ -42,7 +37,7 @@ void examine_state(const Context& context, bool offline, Duration patience, Diag
     broken = registry.error();
     const std::string file = shell_quote((context.state / "state.db").string());
     const std::string fix = broken->hint.empty() ? "sqlite3 " + file + " .recover > saved.sql" : broken->hint;
-    all.push_back({"", "database", Severity::error, broken->one_line(), fix, 7});
+    all.push_back(error_here("database", broken->one_line(), fix));
     return;
   }
   all.push_back(examine_daemon(context, *registry));

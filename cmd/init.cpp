@@ -17,7 +17,6 @@
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "store/ignore.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -286,7 +285,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     else context.print_line("all of them are already registered; to list them: gridctl provider ls");
     return 0;
   }
-  context.note("asking " + std::to_string(names.size()) + (names.size() == 1 ? " host..." : " hosts..."));
+  context.note("asking " + ui::counted(names.size(), "host") + "...");
   const std::vector<Looked> looked = look_with_person(context, names, known, net);
   std::set<std::string> chosen(names.begin(), names.end());
   if (!parsed.has("host") && !parsed.has("all")) {

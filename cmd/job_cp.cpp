@@ -337,7 +337,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                                                    : streams.send(from.path, to.path));
   if (context.json)
     return context.print_line(JsonObject()("job_id", id.value)("files", total.files)("bytes", total.bytes).text());
-  return context.note(std::to_string(total.files) + (total.files == 1 ? " file, " : " files, ") +
+  return context.note(ui::counted(total.files, "file") + ", " +
                       format_size(total.bytes));
 }
 }  // namespace

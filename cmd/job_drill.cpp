@@ -254,7 +254,7 @@ std::string summary_of(const job::DrillVerdict& verdict, const std::optional<Dur
   std::string text = "recoverable: " + verdict.word;
   if (verdict.word == "yes" && took) text += ", " + format_duration(*took);
   if (verdict.steps_lost)
-    text += ", " + std::to_string(*verdict.steps_lost) + (*verdict.steps_lost == 1 ? " step lost" : " steps lost");
+    text += ", " + ui::counted(*verdict.steps_lost, "step") + " lost";
   return text + ": " + sanitize(verdict.why);
 }
 

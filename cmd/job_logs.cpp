@@ -28,7 +28,7 @@ Result<std::optional<AttemptNumber>> wanted_attempt(registry::RunRecords& regist
     if (attempt.number.value == *number) return std::optional{attempt.number};
   return make_error(Code::not_found,
                     "job " + id.value + " has no attempt " + std::to_string(*number) + ", only " +
-                        std::to_string(attempts.size()) + (attempts.size() == 1 ? " attempt" : " attempts"),
+                        ui::counted(attempts.size(), "attempt"),
                     "gridctl job show " + id.value);
 }
 

@@ -5,7 +5,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/job_query.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 

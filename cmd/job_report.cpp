@@ -10,7 +10,6 @@
 #include "os/files.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "sched/catalogue/list_price.hpp"
-#include "ui/human.hpp"
 #include "ui/job_page.hpp"
 
 namespace gridctl::cmd {

@@ -11,7 +11,6 @@
 #include "os/entries.hpp"
 #include "os/terminal.hpp"
 #include "registry/forget.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -57,10 +56,6 @@ Result<Going> measure(const control::Paths& paths, registry::JobRecords& registr
   return going;
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string total_of(const std::vector<Going>& all) {
   std::uint64_t logs = 0, saved = 0;
   std::size_t checkpoints = 0;
@@ -69,8 +64,8 @@ std::string total_of(const std::vector<Going>& all) {
     saved += one.checkpoint_bytes;
     checkpoints += one.checkpoints;
   }
-  return counted(all.size(), "job") + ", " + counted(checkpoints, "checkpoint") + " (" + format_size(saved) + "), logs (" +
-         format_size(logs) + ")";
+  return ui::counted(all.size(), "job") + ", " + ui::counted(checkpoints, "checkpoint") + " (" + format_size(saved) +
+         "), logs (" + format_size(logs) + ")";
 }
 
 std::string going_json(const Going& going, bool removed) {
@@ -187,7 +182,8 @@ Result<int> prune(Context& context, const Parsed& parsed) {
     if (going.pinned) ++kept;
     else all.push_back(std::move(going));
   }
-  if (kept > 0) context.note(counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") + " pinned checkpoints");
+  if (kept > 0)
+    context.note(ui::counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") + " pinned checkpoints");
   if (all.empty() && !context.json) return context.note("no job to remove");
   if (!context.json && !parsed.has("yes")) show(context, all);
   TRY_ASSIGN(const bool may, may_remove(context, parsed, total_of(all)));

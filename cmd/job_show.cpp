@@ -16,7 +16,6 @@
 #include "cmd/recovery_view.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/standing/reliability.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 #include "ui/use_view.hpp"

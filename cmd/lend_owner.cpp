@@ -85,7 +85,7 @@ std::string ran(std::int64_t ms) {
 std::string returns_text(std::vector<std::chrono::milliseconds> all) {
   if (all.empty()) return "";
   std::ranges::sort(all);
-  return "your GPU was given back " + std::to_string(all.size()) + (all.size() == 1 ? " time: median " : " times: median ") +
+  return "your GPU was given back " + ui::counted(all.size(), "time") + ": median " +
          format_duration(all[all.size() / 2]) + ", worst " + format_duration(all.back());
 }
 
@@ -184,7 +184,7 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   const std::string text = format_duration(std::chrono::milliseconds{static_cast<std::int64_t>(took * 1000)});
   if (context.json) return context.print_line(JsonObject()("paused", true)("jobs_ended", ended)("seconds", took).text());
   context.print_line(ended == 0 ? "paused; no job was running"
-                                : "paused; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended in " + text +
+                                : "paused; " + ui::counted(ended, "job") + " ended in " + text +
                                       ", and will continue elsewhere");
   return 0;
 }
@@ -334,7 +334,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const int jobs, end_lending(context, lent, grace));
     ended += jobs;
   }
-  const std::string jobs = "; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended";
+  const std::string jobs = "; " + ui::counted(ended, "job") + " ended";
   const std::vector<lend::Lent> others = lend::all_lent();
   bool gone = false;
   if (others.empty()) {

@@ -5,7 +5,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/plan_question.hpp"
 #include "plan/serve.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

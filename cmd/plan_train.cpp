@@ -10,7 +10,6 @@
 #include "config/fields.hpp"
 #include "os/files.hpp"
 #include "plan/emit.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 

@@ -7,7 +7,6 @@
 #include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
 #include "registry/change_provider.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

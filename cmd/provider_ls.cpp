@@ -8,7 +8,6 @@
 #include "cmd/word_doubts.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "sched/query/query.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/reliability.hpp"
 #include "ui/table.hpp"

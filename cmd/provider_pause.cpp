@@ -28,7 +28,7 @@ Result<void> each_job(Context& context, registry::Registry& registry, const Host
   for (const std::string& line : failed) context.note(line);
   if (failed.empty()) return {};
   return make_error(Code::refused,
-                    std::to_string(failed.size()) + (failed.size() == 1 ? " job" : " jobs") + " on " + name.value +
+                    ui::counted(failed.size(), "job") + " on " + name.value +
                         " could not be " + (wish.resume ? "resumed" : "paused"),
                     wish.resume ? "gridctl provider unpause " + name.value : "gridctl provider drain " + name.value);
 }

@@ -10,7 +10,6 @@
 #include "lend/call.hpp"
 #include "registry/change_provider.hpp"
 #include "registry/receipts.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

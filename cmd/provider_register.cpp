@@ -6,7 +6,6 @@
 #include "cmd/findings.hpp"
 #include "cmd/host_words.hpp"
 #include "control/fleet/register_host.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

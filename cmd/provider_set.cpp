@@ -9,7 +9,6 @@
 #include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"
 #include "sched/geo/residency.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

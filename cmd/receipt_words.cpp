@@ -113,7 +113,8 @@ Result<int> print_checked(Context& context, const std::vector<CheckedChain>& cha
       json.push_back(one.text_or_null("text", report.text).text_or_null("other_side", chain.note).text());
       continue;
     }
-    std::string text = sanitize(chain.name) + ": " + std::to_string(report.receipts.size()) + (report.receipts.size() == 1 ? " receipt, " : " receipts, ") + usd_text(report.asked) + " USD";
+    std::string text = sanitize(chain.name) + ": " + ui::counted(report.receipts.size(), "receipt") + ", " +
+                       usd_text(report.asked) + " USD";
     if (report.disputed > 0) text += ", " + std::to_string(report.disputed) + " disputed (" + usd_text(report.counted) + " USD by the researcher)";
     if (report.unanswered > 0) text += ", " + std::to_string(report.unanswered) + " unanswered";
     context.print_line(text + (good ? "; all signatures and links are good" : ""));

@@ -4,7 +4,6 @@
 #include "cmd/recovery_view.hpp"
 #include "cmd/service_now.hpp"
 #include "control/reach/version.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

@@ -10,7 +10,6 @@
 #include "cmd/sim_question.hpp"
 #include "os/loop.hpp"
 #include "sched/interval.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 

@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "cmd/context.hpp"
 #include "cmd/sim_question.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

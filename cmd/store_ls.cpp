@@ -12,7 +12,6 @@
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remotes.hpp"
 #include "store/remote.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

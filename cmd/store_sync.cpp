@@ -121,7 +121,7 @@ void tell(Context& context, const Synced& synced) {
   std::string text =
       synced.name + ": " +
       (synced.copied == 0 ? std::string("nothing was missing")
-                          : std::to_string(synced.copied) + (synced.copied == 1 ? " checkpoint" : " checkpoints") +
+                          : ui::counted(synced.copied, "checkpoint") +
                                 " copied, " + format_size(synced.bytes) + " sent");
   if (synced.records_removed + synced.packs_removed > 0)
     text += "; removed " + std::to_string(synced.records_removed) + " records and " +

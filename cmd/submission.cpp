@@ -68,8 +68,7 @@ std::vector<std::string> sent_in_words(const std::vector<control::InputListing>&
   for (const control::InputListing& one : sent) {
     std::vector<std::string> largest;
     for (const auto& file : one.largest) largest.push_back(file.path + " " + format_size(file.bytes));
-    lines.push_back("sends " + what_of(one) + ": " + std::to_string(one.files) +
-                    (one.files == 1 ? " file, " : " files, ") + format_size(one.bytes) +
+    lines.push_back("sends " + what_of(one) + ": " + ui::counted(one.files, "file") + ", " + format_size(one.bytes) +
                     (one.files > 1 ? "; largest " + join(largest, ", ") : ""));
     if (!one.notes.empty()) lines.push_back("  left out: " + first_of(one.notes));
     if (!one.keys.empty())

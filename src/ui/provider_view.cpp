@@ -74,9 +74,9 @@ std::string cpu_text(const Inventory& inventory) {
   const CpuLayout& cpu = inventory.cpu;
   std::string text = number(inventory.cpus) + " usable";
   if (cpu.sockets && cpu.cores && cpu.threads)
-    text += "; " + std::to_string(*cpu.sockets) + (*cpu.sockets == 1 ? " socket, " : " sockets, ") +
+    text += "; " + counted(*cpu.sockets, "socket") + ", " +
             std::to_string(*cpu.cores) + " cores, " + std::to_string(*cpu.threads) + " threads";
-  if (!cpu.numa.empty()) text += ", " + std::to_string(cpu.numa.size()) + (cpu.numa.size() == 1 ? " node" : " nodes");
+  if (!cpu.numa.empty()) text += ", " + counted(cpu.numa.size(), "node");
   if (cpu.max_mhz) text += ", " + std::to_string(*cpu.max_mhz) + " MHz";
   if (!inventory.cpu_model.empty()) text += "; " + inventory.cpu_model;
   return text;
