@@ -13,10 +13,7 @@ namespace gridctl::config {
 
 namespace {
 
-struct CondorWord {
-  std::string_view key, why;
-};
-constexpr CondorWord k_condor_ignored[] = {
+constexpr Remark k_condor_ignored[] = {
     {"output", "gridctl keeps the output: gridctl job logs --task N"},
     {"error", "gridctl keeps the output: gridctl job logs --task N"},
     {"log", "see gridctl job events"},
@@ -35,7 +32,7 @@ constexpr CondorWord k_condor_ignored[] = {
     {"stream_error", "gridctl fetches output while a task runs"},
     {"accounting_group", "see owner in gridctl-job(5)"},
     {"accounting_group_user", "see owner in gridctl-job(5)"}};
-constexpr CondorWord k_condor_refused[] = {
+constexpr Remark k_condor_refused[] = {
     {"requirements", "is not supported: write it under 'constraints' in a job file"},
     {"getenv", "is not supported: name the variables under 'environment'"},
     {"request_gpus_memory", "is not supported: write 'resources: {accelerators: 24GB..}' in a job file"},
@@ -109,10 +106,10 @@ class Condor {
   Result<Node> job() {
     TRY(read());
     if (!queued_) return error_at(source_.file, {}, "'queue' is missing");
-    for (const CondorWord& word : k_condor_refused)
+    for (const Remark& word : k_condor_refused)
       if (const auto found = macros_.find(word.key); found != macros_.end())
         return error_at(source_.file, found->second.at, std::string(word.key) + " " + std::string(word.why));
-    for (const CondorWord& word : k_condor_ignored)
+    for (const Remark& word : k_condor_ignored)
       if (const auto found = macros_.find(word.key); found != macros_.end())
         source_.warn(found->second.at, std::string(word.key) + " is ignored: " + std::string(word.why));
     TRY(put_command());
@@ -145,7 +142,7 @@ class Condor {
   };
 
   static bool is_ignored(std::string_view name) {
-    return std::ranges::any_of(k_condor_ignored, [&](const CondorWord& one) { return one.key == name; });
+    return std::ranges::any_of(k_condor_ignored, [&](const Remark& one) { return one.key == name; });
   }
 
   Result<void> read() {
