@@ -7,7 +7,6 @@
 
 namespace gridctl::cmd {
 
-namespace {
 std::string roff(std::string_view text) {
   std::string out;
   bool line_start = true;
@@ -21,6 +20,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+namespace {
 std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out)

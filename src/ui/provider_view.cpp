@@ -119,10 +119,6 @@ void add_machine(Facts& facts, const Inventory& in) {
   facts.add("boot", in.boot_id);
 }
 
-std::string failures_text(int failures) {
-  return failures == 1 ? ", 1 failure" : ", " + std::to_string(failures) + " failures";
-}
-
 std::string gpu_name(const Gpu& gpu) {
   return gpu.model.empty() ? gpu.name + " (model uncertain)" : gpu.name + " = " + gpu.model;
 }
@@ -153,7 +149,7 @@ std::string gpus_text(const ProviderView& view, std::size_t columns, Style style
     if (const auto told = view.measured.find(gpu.uuid); told != view.measured.end())
       line += " (measured: " + join(told->second, ", ") + ")";
     if (const auto found = view.gpus.find(gpu.uuid); found != view.gpus.end() && found->second.failures > 0)
-      line += ", fails in " + sched::describe(found->second) + failures_text(found->second.failures);
+      line += ", fails in " + sched::describe(found->second) + ", " + counted(found->second.failures, "failure");
     facts.add("gpu " + std::to_string(i), line);
   }
   return text + facts.render(style);
