@@ -126,8 +126,8 @@ class Compose {
     else add(job_, "name", text_node(lower(name), services.keys[0].at));
     TRY_ASSIGN(const Fields fields, open_service(services.items[0], "services." + name));
     TRY(read_program(fields));
-    TRY(read_environment(fields));
-    TRY(read_volumes(fields));
+    read_environment(fields);
+    read_volumes(fields);
     TRY(read_resources_of(fields));
     TRY(read_ports_of(fields));
     TRY(read_health(fields));
@@ -221,9 +221,9 @@ class Compose {
     add(secrets, name, std::move(secret));
   }
 
-  Result<void> read_environment(const Fields& fields) {
+  void read_environment(const Fields& fields) {
     const Node* node = fields.find("environment");
-    if (node == nullptr) return {};
+    if (node == nullptr) return;
     Node envs, secrets;
     for (std::size_t i = 0; i < node->items.size(); ++i) {
       const Node& item = node->items[i];
@@ -237,12 +237,11 @@ class Compose {
     }
     if (!envs.items.empty()) add(job_, "envs", std::move(envs));
     if (!secrets.items.empty()) add(job_, "secrets", std::move(secrets));
-    return {};
   }
 
-  Result<void> read_volumes(const Fields& fields) {
+  void read_volumes(const Fields& fields) {
     const Node* node = fields.find("volumes");
-    if (node == nullptr) return {};
+    if (node == nullptr) return;
     Node mounts;
     for (const Node& item : node->items) {
       const bool is_long = item.kind == Node::Kind::map;
@@ -261,7 +260,6 @@ class Compose {
         source_.warn(item.at, "the volume at " + excerpt(to) + " is empty at each start: replicas move between hosts");
     }
     if (!mounts.items.empty()) add(job_, "file_mounts", std::move(mounts));
-    return {};
   }
 
   Result<void> read_resources_of(const Fields& fields) {
@@ -280,7 +278,7 @@ class Compose {
       const Node* wanted = deployed.find("resources");
       for (const char* kind : {"limits", "reservations"})
         if (const Node* part = wanted == nullptr ? nullptr : wanted->find(kind))
-          TRY(read_amounts(*part, resources, count, at));
+          read_amounts(*part, resources, count, at);
     }
     if (!count.empty()) add(resources, "accelerators", text_node(count == "1" ? "nvidia" : "nvidia:" + count, at));
     if (const Node* scale = fields.find("scale")) add(service_, "replicas", *scale);
@@ -288,7 +286,7 @@ class Compose {
     return {};
   }
 
-  static Result<void> read_amounts(const Node& part, Node& resources, std::string& gpus, Position& at) {
+  static void read_amounts(const Node& part, Node& resources, std::string& gpus, Position& at) {
     for (const char* key : {"cpus", "memory"})
       if (const Node* amount = part.find(key); amount != nullptr && resources.find(key) == nullptr)
         add(resources, key, text_node(with_unit(key, amount->text), amount->at));
@@ -300,7 +298,6 @@ class Compose {
              : count == nullptr || count->text == "all" ? "1"
                                                         : count->text;
     }
-    return {};
   }
 
   // Compose writes 16G or 16gb for GiB.

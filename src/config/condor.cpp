@@ -113,7 +113,7 @@ class Condor {
       if (const auto found = macros_.find(word.key); found != macros_.end())
         source_.warn(found->second.at, std::string(word.key) + " is ignored: " + std::string(word.why));
     TRY(put_command());
-    TRY(put_resources());
+    put_resources();
     TRY(put_universe());
     if (const auto text = value("environment"); !text.empty()) TRY(put_environment(text));
     const std::string folder = value("initialdir");
@@ -208,10 +208,11 @@ class Condor {
       list += "\n" + std::string(trim(lines_[++line]));
     }
     list.resize(list.find(')'));
-    return put_list(words_of(list, kind == "in" ? ", \t\n" : "\n"));
+    put_list(words_of(list, kind == "in" ? ", \t\n" : "\n"));
+    return {};
   }
 
-  Result<void> put_list(const std::vector<std::string>& items) {
+  void put_list(const std::vector<std::string>& items) {
     Node list, matrix;
     list.kind = Node::Kind::list;
     list.at = matrix.at = queue_at_;
@@ -220,7 +221,6 @@ class Condor {
     if (count_ > 1) put(matrix, "CONDOR_STEP", text_node("0.." + std::to_string(count_ - 1), queue_at_));
     put(tasks_, "matrix", std::move(matrix));
     in_list_ = true;
-    return {};
   }
 
   // Replaces macros by their text, and values that differ from task to task by shell variables.
@@ -283,7 +283,7 @@ class Condor {
   }
 
   // Without a unit, memory is in MiB, and disk in KiB.
-  Result<void> put_resources() {
+  void put_resources() {
     Node resources;
     resources.at = queue_at_;
     const auto amount = [&](const std::string& key, const std::string& name, std::string_view unit) {
@@ -296,7 +296,6 @@ class Condor {
     amount("request_disk", "disk", "KiB");
     amount("request_gpus", "accelerators", "");
     if (!resources.keys.empty()) put(job_, "resources", std::move(resources));
-    return {};
   }
 
   Result<void> put_universe() {
