@@ -218,7 +218,7 @@ Result<void> configure_command(Context& context, const Command& command, const P
     TRY_ASSIGN(context.timeout, parsed.duration("timeout"));
   }
   context.state_named = parsed.has("state");
-  TRY_ASSIGN(context.state, state_directory(parsed.given("state")));
+  context.state = state_directory(parsed.given("state"));
   return {};
 }
 

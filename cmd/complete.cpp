@@ -115,9 +115,7 @@ Candidates offered(Context& context, const Typed& typed, Completion offer, std::
   const bool from_state = offer == Completion::job || offer == Completion::checkpoint ||
                           offer == Completion::provider || offer == Completion::remote;
   if (!from_state) return found;
-  Result<os::Path> state = state_directory(typed.state);
-  if (!state) return {};
-  context.state = *state;
+  context.state = state_directory(typed.state);
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
   if (offer == Completion::remote) return remotes(*registry);

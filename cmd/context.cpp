@@ -89,17 +89,11 @@ Result<void> Context::finish() const {
   return {};
 }
 
-Result<os::Path> state_directory(const std::optional<std::string>& given) {
+os::Path state_directory(const std::optional<std::string>& given) {
   if (given && !given->empty()) return std::filesystem::absolute(*given);
   if (const auto chosen = os::environment("GRIDCTL_STATE"); chosen && !chosen->empty())
     return std::filesystem::absolute(*chosen);
-  if (const auto xdg = os::environment("XDG_STATE_HOME"); xdg && xdg->starts_with('/'))
-    return os::Path(*xdg) / "gridctl";
-  const os::Path home = os::home_directory();
-  if (home.empty())
-    return make_error(Code::usage, "no place to keep state: none of --state, GRIDCTL_STATE and HOME is set",
-                      "gridctl --state DIR …");
-  return home / ".local" / "state" / "gridctl";
+  return os::xdg_directory("XDG_STATE_HOME", ".local/state") / "gridctl";
 }
 
 }  // namespace gridctl::cmd

@@ -65,6 +65,6 @@ class Context {
 
 // Returns the state directory: `given`, otherwise $GRIDCTL_STATE, otherwise $XDG_STATE_HOME/gridctl, otherwise
 // ~/.local/state/gridctl.
-[[nodiscard]] Result<os::Path> state_directory(const std::optional<std::string>& given);
+[[nodiscard]] os::Path state_directory(const std::optional<std::string>& given);
 
 }  // namespace gridctl::cmd

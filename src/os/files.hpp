@@ -97,6 +97,8 @@ class FileLock {
 
 [[nodiscard]] std::optional<std::string> environment(std::string_view name);
 [[nodiscard]] Path home_directory();           // $HOME
+// Returns the directory that the variable (XDG_CONFIG_HOME, …) names, if it is absolute; else this one of $HOME.
+[[nodiscard]] Path xdg_directory(std::string_view variable, const Path& usual);
 [[nodiscard]] Result<Path> executable_path();  // /proc/self/exe
 [[nodiscard]] Path temporary_directory();      // $TMPDIR, else /tmp
 // Returns the kind of the file system that holds `path`: "tmpfs", "ext4", "nfs"…, or "unknown".
