@@ -3,9 +3,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-#include <map>
-
 #include "cmd/bag_log.hpp"
 #include "os/entries.hpp"
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bag/ranges.hpp"
 #include "cmd/bag_reader.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"

@@ -2,7 +2,6 @@
 // Implements gridctl budget: monthly limits on cost.
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "config/fields.hpp"
 #include "control/follow/budgets.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/reach/paths.hpp"

@@ -3,9 +3,7 @@
 
 #include <csignal>
 
-#include "base/text.hpp"
 #include "cmd/bag_output.hpp"
-#include "cmd/context.hpp"
 #include "cmd/log_printer.hpp"
 #include "control/copies/moving.hpp"
 #include "control/daemon/daemon.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `gridctl help training`: manual pages as plain text, from the roff that manual_pages() writes.
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/help.hpp"

@@ -2,7 +2,6 @@
 // Implements `gridctl init`: from the hosts that ssh knows to a first job that survives the loss of its host.
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <set>
 #include <thread>
 

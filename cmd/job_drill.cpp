@@ -3,7 +3,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/log_reader.hpp"
-#include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/recovery_view.hpp"
 #include "cmd/submission.hpp"

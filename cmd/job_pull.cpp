@@ -17,7 +17,6 @@
 #include "os/attributes.hpp"
 #include "os/loop.hpp"
 #include "registry/records.hpp"
-#include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/formatted.hpp"
 #include "cmd/commands.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/reach/paths.hpp"

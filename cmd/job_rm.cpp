@@ -11,7 +11,6 @@
 #include "os/entries.hpp"
 #include "os/terminal.hpp"
 #include "registry/forget.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

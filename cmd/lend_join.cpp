@@ -6,7 +6,6 @@
 #include "cmd/findings.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
-#include "lend/call.hpp"
 #include "lend/dial.hpp"
 #include "lend/leave.hpp"
 #include "lend/receipt_book.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the owner's receipts. They need no network.
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"

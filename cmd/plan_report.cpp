@@ -5,7 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 #include "ui/human.hpp"

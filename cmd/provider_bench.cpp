@@ -8,7 +8,6 @@
 #include "cmd/findings.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/measure/bench.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/receipt_words.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
-#include "cmd/context.hpp"
 #include "os/terminal.hpp"
 #include "registry/receipts.hpp"
 #include "ui/table.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/numbers.hpp"
+#include "control/follow/exactness.hpp"
 #include "control/follow/job_files.hpp"
 #include "sched/place.hpp"
 

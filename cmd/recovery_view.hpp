@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "control/follow/exactness.hpp"
 #include "control/reach/paths.hpp"
 #include "registry/job_records.hpp"
 #include "registry/run_records.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/submission.hpp"
 
-#include <algorithm>
-
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/context.hpp"
 #include "bag/journal.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/daemon/user_settings.hpp"
@@ -13,7 +10,6 @@
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
-#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/text.hpp"
 #include "cmd/network.hpp"

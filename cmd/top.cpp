@@ -9,7 +9,6 @@
 
 #include "cmd/commands.hpp"
 #include "cmd/follow.hpp"
-#include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "os/raw_terminal.hpp"
 #include "os/ready.hpp"

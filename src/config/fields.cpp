@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <span>
 
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"

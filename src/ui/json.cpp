@@ -3,7 +3,6 @@
 
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 #include "ui/use_view.hpp"
 

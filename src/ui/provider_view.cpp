@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/provider_view.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
