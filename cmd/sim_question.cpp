@@ -32,11 +32,6 @@ struct Costs {
   double size = k_size_assumed;                  // bytes
 };
 
-double figure(const registry::Provider& provider, std::string_view name, double otherwise) {
-  const auto found = provider.figures.find(name);
-  return found == provider.figures.end() || !(found->second > 0) ? otherwise : found->second;
-}
-
 forecast::HostModel model_of(const registry::Provider& provider) {
   forecast::HostModel host;
   host.facts = control::facts_of(provider);
@@ -47,7 +42,8 @@ forecast::HostModel model_of(const registry::Provider& provider) {
     host.rate_spread = std::min(k_spread_max, std::log(seen.high_per_hour / seen.low_per_hour) / (2 * k_band));
   const bool watched = seen.hours > 0 && seen.up_share > 0 && seen.up_share < 1;
   host.outage = watched ? (1 - seen.up_share) / seen.up_share / seen.rate_per_hour * 3600 : forecast::k_outage_assumed;
-  host.start = figure(provider, "start_time", forecast::k_start_assumed);
+  const auto start = ui::figure(provider, "start_time");
+  host.start = start && *start > 0 ? *start : forecast::k_start_assumed;
   host.uplink = forecast::assumed_uplink(provider.host_class);
   return host;
 }

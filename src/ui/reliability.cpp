@@ -7,12 +7,10 @@
 
 namespace gridctl::ui {
 
-namespace {
 std::optional<double> figure(const registry::Provider& provider, std::string_view name) {
   const auto found = provider.figures.find(name);
   return found == provider.figures.end() ? std::nullopt : std::optional{found->second};
 }
-}  // namespace
 
 sched::Reliability reliability(const registry::Provider& provider) {
   const auto mtbf_hours = figure(provider, "mtbf"), low = figure(provider, "mtbf_low"),
