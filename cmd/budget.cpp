@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements gridctl budget: monthly limits on cost.
-#include <algorithm>
 
 #include "cmd/commands.hpp"
 #include "config/fields.hpp"

@@ -2,8 +2,6 @@
 #include "base/names.hpp"
 #include "store/compare.hpp"
 
-#include <algorithm>
-
 #include "base/bytes.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contains the entry point: reads the command line, runs one command, and is the only place that prints errors.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <exception>
 
 #include "base/lines.hpp"

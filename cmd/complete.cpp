@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/complete.hpp"
 
-#include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "base/text.hpp"

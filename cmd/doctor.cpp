@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/doctor.hpp"
 
-#include <algorithm>
-
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/habits.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "os/files.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/help.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "cmd/manuals.hpp"
 #include "ui/width.hpp"

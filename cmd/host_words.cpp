@@ -5,7 +5,6 @@
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "os/clock.hpp"
 #include "sched/catalogue/gpu_spec.hpp"
 
 namespace gridctl::cmd {

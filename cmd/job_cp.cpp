@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"

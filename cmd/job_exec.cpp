@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <memory>
-#include <optional>
 
 #include "cmd/commands.hpp"
 #include "cmd/running_member.hpp"

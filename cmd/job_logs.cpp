@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <regex.h>
 
-#include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "base/lines.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_origin.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "control/follow/masks.hpp"
 #include "os/files.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"

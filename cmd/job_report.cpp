@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "cmd/commands.hpp"
 #include "control/follow/job_files.hpp"
-#include "control/reach/paths.hpp"
 #include "control/reach/version.hpp"
 #include "job/exactness.hpp"
 #include "os/files.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `job rm` and `job prune`, which forget ended jobs.
-#include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the owner's commands on a lent machine. They need no network.
-#include <algorithm>
-#include <set>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"

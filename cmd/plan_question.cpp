@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/plan_question.hpp"
 
-#include <algorithm>
-#include <map>
-
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/plan_islands.hpp"
@@ -14,7 +11,6 @@
 #include "sched/fabric.hpp"
 #include "sched/query/query.hpp"
 #include "sched/standing/reliability.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
-#include <map>
-#include <set>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <optional>
 
 #include "base/host_words.hpp"
 #include "base/text.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/running_member.hpp"
 
-#include <algorithm>
-
 #include "control/reach/pace.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "sched/ranks.hpp"

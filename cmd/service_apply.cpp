@@ -9,7 +9,6 @@
 #include "control/daemon/daemon.hpp"
 #include "control/follow/secrets.hpp"
 #include "control/serve/roll.hpp"
-#include "os/clock.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::cmd {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/sim_question.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 

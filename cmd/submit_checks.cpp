@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/submit_checks.hpp"
 
-#include <algorithm>
-#include <map>
-
 #include "base/text.hpp"
 #include "cmd/network.hpp"
 #include "control/follow/drilled.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
-#include <optional>
-#include <span>
 
 #include "cmd/commands.hpp"
 #include "cmd/follow.hpp"
