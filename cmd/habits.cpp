@@ -109,14 +109,16 @@ using Words = std::vector<std::string>;
 
 constexpr std::initializer_list<std::string_view> k_tools{"sky",    "dstack", "vastai", "kubectl", "docker", "podman",
                                                    "nerdctl", "slurm",  "oc",     "modal",   "runpodctl", "k9s"};
-constexpr std::initializer_list<std::string_view> k_job_nouns{"pod", "pods", "po", "job", "jobs", "deployment", "deployments",
-                                                      "instance", "instances", "run", "runs", "container", "cluster"};
-constexpr std::initializer_list<std::string_view> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers", "offer",
-                                                       "machines", "machine", "gpus"};
+constexpr std::initializer_list<std::string_view> k_job_nouns{"pod", "pods", "po", "job", "jobs", "deployment",
+                                                            "deployments", "instance", "instances", "run", "runs",
+                                                            "container", "cluster"};
+constexpr std::initializer_list<std::string_view> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers",
+                                                             "offer", "machines", "machine", "gpus"};
 constexpr std::initializer_list<std::string_view> k_kube_verbs{"get", "describe", "delete", "destroy"};
 // Lists options with a value, from sbatch, srun, sky and docker, that do not affect the program.
-constexpr std::initializer_list<std::string_view> k_with_value{"-f", "--file", "--filename", "-c", "--cluster", "-n", "-N", "-p",
-                                                       "-t", "-J", "-o", "-e", "-A", "-v", "--volume", "-w", "-u", "--name"};
+constexpr std::initializer_list<std::string_view> k_with_value{
+    "-f", "--file", "--filename", "-c", "--cluster", "-n", "-N", "-p", "-t", "-J", "-o", "-e", "-A", "-v",
+    "--volume", "-w", "-u", "--name"};
 
 bool is_job_file(std::string_view word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
 
@@ -147,7 +149,8 @@ ForeignLine read_line(const Words& words, bool with_image) {
     const bool gpus = name == "--gpus" || name == "--gres" || name == "-G" || name == "--accelerators";
     const bool env = with_image && (name == "-e" || name == "--env");
     const bool array = !with_image && (name == "-a" || name == "--array");
-    if (!joined && (gpus || env || array || is_one_of(name, k_with_value)) && at + 1 < words.size()) value = words[++at];
+    if (!joined && (gpus || env || array || is_one_of(name, k_with_value)) && at + 1 < words.size())
+      value = words[++at];
     if (gpus) line.options.insert(line.options.end(), {"--gpu", gpu_of(value)});
     if (array) line.options.insert(line.options.end(), {"--array", value});
     if (env) line.options.insert(line.options.end(), {"--env", value});
@@ -221,7 +224,8 @@ std::string said_here(const Words& words, bool of_a_tool = false) {
   if (word == "exec" && !rest.empty() && is_job_file(rest.back())) return "gridctl job submit " + shell_quote(rest.back());
   if (word == "stop" && !rest.empty()) return "gridctl job cancel " + joined(rest);
   if (word == "show" && rest.size() == 1 && is_one_of(rest[0], k_job_nouns)) return "gridctl job ls";
-  if (word == "search" || (word == "show" && rest.size() == 1 && is_one_of(rest[0], k_host_nouns))) return "gridctl provider ls";
+  if (word == "search" || (word == "show" && rest.size() == 1 && is_one_of(rest[0], k_host_nouns)))
+    return "gridctl provider ls";
   if (is_one_of(word, k_kube_verbs)) return by_noun(words);
   if (word == "cp" || word == "scp" || word == "rsync" || word == "download") return copy(words);
   if (word == "ssh") return rest.empty() ? "gridctl provider ls" : "gridctl provider show " + shell_quote(rest[0]);

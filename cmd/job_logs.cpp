@@ -120,7 +120,8 @@ class LogLines {
     }
     auto times = times_.find(file);
     if (times == times_.end())
-      times = times_.emplace(file, control::LogTimes::read(context_->paths().log_of(job_, file.first, file.second))).first;
+      times = times_.emplace(file, control::LogTimes::read(context_->paths().log_of(job_, file.first, file.second)))
+                  .first;
     const std::optional<WallTime> at = times->second.at(begun.position);
     if (since_ && (!at || *at < *since_)) return;
     if (pattern_ && ::regexec(&pattern_->compiled, text.c_str(), 0, nullptr, 0) != 0) return;

@@ -181,7 +181,8 @@ Result<int> prune(Context& context, const Parsed& parsed) {
     else all.push_back(std::move(going));
   }
   if (kept > 0)
-    context.note(ui::counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") + " pinned checkpoints");
+    context.note(ui::counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") +
+                 " pinned checkpoints");
   if (all.empty() && !context.json) return context.note("no job to remove");
   if (!context.json && !parsed.has("yes")) show(context, all);
   TRY_ASSIGN(const bool may, may_remove(context, parsed, total_of(all)));

@@ -204,7 +204,8 @@ std::string limits_json(const wire::GuestTerms& terms, const std::string& why_no
   return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
       "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
       "memory_bytes", terms.memory_bytes)("up_bits_per_second", terms.up_bits)("when", when_text(terms))("gpu_power_watts", terms.gpu_watts)(
-      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw("registries", json_list(terms.registries))("does_not_hold", why_not)("not_seen", unseen).text();
+      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw(
+      "registries", json_list(terms.registries))("does_not_hold", why_not)("not_seen", unseen).text();
 }
 
 // The agent of an older gridctl here may not know the newest limits.

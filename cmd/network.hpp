@@ -19,7 +19,8 @@ namespace gridctl::cmd {
   return control::SshNetwork(context.clock, context.paths(), std::move(controller), std::move(told));
 }
 
-// Implements trust on first use. Shows unknown host keys and asks a person. Empty if nobody can be asked: no terminal, --json, or CI.
+// Implements trust on first use. Shows unknown host keys and asks a person. Empty if nobody can be asked: no terminal,
+// --json, or CI.
 [[nodiscard]] std::function<bool(const std::string& peer, std::span<const ssh::HostKey> keys)> asker(Context& context);
 
 }  // namespace gridctl::cmd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes how well a job survives the loss of its host: its present fault tolerance, from 0 to 4, and whether a restored
-// attempt has continued exactly.
+// Computes how well a job survives the loss of its host: its present fault tolerance, from 0 to 4, and whether a
+// restored attempt has continued exactly.
 #pragma once
 
 #include <optional>

@@ -41,7 +41,8 @@ Result<UserUnit> unit_of(const os::Path& state_directory) {
   if (state.string().find('\n') != std::string::npos)
     return make_error(Code::usage, "the name of the state directory has a line break");
   std::string name = "gridctl";
-  if (state != os::xdg_directory("XDG_STATE_HOME", ".local/state") / "gridctl") name += "-" + to_hex(crypto::sha256(as_bytes(state.string()))).substr(0, k_mark);
+  if (state != os::xdg_directory("XDG_STATE_HOME", ".local/state") / "gridctl")
+    name += "-" + to_hex(crypto::sha256(as_bytes(state.string()))).substr(0, k_mark);
   name += ".service";
   return UserUnit{name, os::xdg_directory("XDG_CONFIG_HOME", ".config") / "systemd" / "user" / name};
 }
