@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/lines.hpp"
+#include "base/text.hpp"
 
 namespace gridctl::cmd {
 

@@ -20,7 +20,7 @@ struct BagSeen {
 [[nodiscard]] Result<BagSeen> read_bag(const control::Paths& paths, const registry::Job& job);
 // Returns nullopt if it is not a bag, or its journal cannot be read.
 [[nodiscard]] std::optional<bag::Progress> bag_progress(const control::Paths& paths, const JobId& id);
-// Returns text such as "61 %", "3 failed", "200 tasks".
+// Returns text such as "120 of 200 tasks done (61 %), 3 failed".
 [[nodiscard]] std::string progress_in_words(const bag::Progress& now);
 // Returns lines for `job show`: progress, failures with their reasons, a row for each host.
 [[nodiscard]] std::vector<std::string> bag_in_words(const BagSeen& seen);

@@ -13,9 +13,9 @@ namespace gridctl::cmd {
 
 // Parses "JOB[@NUMBER]": without a number, the job's newest (head). not_found lists the existing ones.
 [[nodiscard]] Result<registry::Checkpoint> find_checkpoint(registry::JobRecords& registry, const std::string& text);
-// Returns the checkpoint's tree; checkpoint_damaged if its manifest is damaged or missing. find_last finds the same;
-// without a number, for a job that has ended, what its last attempt left, if that is newer.
+// Finds the same, except that without a number it finds what the last attempt of a job that has ended left, if that is newer.
 [[nodiscard]] Result<registry::Checkpoint> find_last(registry::JobRecords& registry, const std::string& text);
+// Returns the checkpoint's tree; checkpoint_damaged if its manifest is damaged or missing.
 [[nodiscard]] Result<store::Tree> tree_of(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint);
 
 }  // namespace gridctl::cmd

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"

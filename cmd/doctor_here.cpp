@@ -11,7 +11,7 @@
 #include "os/entries.hpp"
 #include "os/process.hpp"
 #include "probe/health_packages.hpp"
-#include "ssh/version.hpp"
+#include "ssh/target.hpp"
 
 namespace gridctl::cmd {
 

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "base/bytes.hpp"
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/network.hpp"

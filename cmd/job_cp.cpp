@@ -14,7 +14,7 @@
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "os/loop.hpp"
-#include "os/raw_terminal.hpp"
+#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

@@ -8,7 +8,7 @@
 #include "cmd/running_member.hpp"
 #include "control/reach/stream_call.hpp"
 #include "os/loop.hpp"
-#include "os/raw_terminal.hpp"
+#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_output.hpp"
 #include "cmd/commands.hpp"

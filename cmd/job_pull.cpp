@@ -12,7 +12,7 @@
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "job/last_step.hpp"
-#include "os/attributes.hpp"
+#include "os/entries.hpp"
 #include "os/loop.hpp"
 #include "registry/records.hpp"
 #include "store/file_workers.hpp"

@@ -7,7 +7,7 @@
 #include "control/daemon/daemon.hpp"
 #include "control/reach/relay.hpp"
 #include "lend/token.hpp"
-#include "os/host_name.hpp"
+#include "os/process.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::cmd {

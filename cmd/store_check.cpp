@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "base/bytes.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"

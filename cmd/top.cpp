@@ -7,8 +7,8 @@
 #include "cmd/commands.hpp"
 #include "cmd/follow.hpp"
 #include "os/loop.hpp"
-#include "os/raw_terminal.hpp"
 #include "os/ready.hpp"
+#include "os/terminal.hpp"
 #include "ui/top_view.hpp"
 
 namespace gridctl::cmd {

@@ -12,7 +12,8 @@ set(CPACK_VERBATIM_VARIABLES ON)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # libc, OpenSSL and libcurl, in the versions that are needed
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # libc and OpenSSL, in the versions that are needed
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4 (>= 7.87)")  # loaded with the first request
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openssh-client, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "man-db, bash-completion")
 

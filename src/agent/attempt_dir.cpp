@@ -179,6 +179,16 @@ Result<std::optional<std::int64_t>> read_number(const Path& path) {
   return number;
 }
 
+Result<Epoch> read_fence(const JobDir& job) {
+  auto number = read_number(job.path / "fence");
+  if (!number) return std::move(number).error().with_context("while reading the fence of job " + job.job.value);
+  return Epoch{number->has_value() ? static_cast<std::uint64_t>(**number) : 0};
+}
+
+Result<void> write_fence(const JobDir& job, Epoch epoch) {
+  return os::write_file_durably(job.path / "fence", std::to_string(epoch.value) + "\n");
+}
+
 Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock,
                           bool announce) {
   const std::string text = os::boot_id() + " " + std::to_string(clock.boot().ns) + " " +

@@ -104,6 +104,12 @@ void remove_drafts(const JobDir& job);
 // Reads small numbers from our own files (ctl/…, fence): nullopt if the file does not exist.
 [[nodiscard]] Result<std::optional<std::int64_t>> read_number(const Path& path);
 
+// Stores the highest epoch of a job that this host accepted or refused. A refusal is a promise because it is on disk
+// first. Reading returns 0 if the job was never seen; a fence that cannot be read is an error, never 0.
+[[nodiscard]] Result<Epoch> read_fence(const JobDir& job);
+// The fence is on disk when this returns, whatever happens next. REQUIRES: the job's lock; a fence only rises.
+[[nodiscard]] Result<void> write_fence(const JobDir& job, Epoch epoch);
+
 // --- status -------------------------------------------------------------------------------------------------------
 
 // `status` has ages as of now. A final status is on disk before this returns. With `announce`, tells the connections of

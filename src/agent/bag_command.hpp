@@ -40,4 +40,8 @@ class BagCommand {
 [[nodiscard]] Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::BagSpec& spec,
                                                              std::uint32_t slot, const std::string& folder);
 
+// Returns whether the text has nothing that bash and a plain POSIX shell interpret differently, so that /bin/sh may run
+// it, which starts in half the time. In doubt, false.
+[[nodiscard]] bool is_plain_shell(std::string_view text);
+
 }  // namespace gridctl::agent

@@ -5,12 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "agent/bag_outputs.hpp"
+#include "agent/bag_output.hpp"
 #include "agent/bag_task.hpp"
 #include "agent/bag_worker.hpp"
+#include "os/entries.hpp"
+#include "store/ignore.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -18,6 +26,99 @@ namespace {
 constexpr Duration k_task_grace = std::chrono::seconds{5};  // from TERM to KILL of a task whose time is over
 constexpr int k_start_tries = 10;
 constexpr std::uint64_t k_files_bytes_max = 256ull << 20;  // of one task: they are fetched before it counts
+constexpr std::size_t k_entries_max = 200'000;  // of one walk: a working directory with more is not looked through
+constexpr int k_depth_max = 64;
+constexpr std::size_t k_pack_piece = 256 * 1024;
+
+// Packs the files that each task of a bag leaves (`outputs`) after its output, so that they are kept and fetched
+// together: for each file, a line with the length of its path, its mode in octal and its size, and then path and
+// content.
+class TaskFiles {
+ public:
+  TaskFiles(os::Path work, const std::vector<std::string>& patterns);
+  [[nodiscard]] bool wanted() const { return !patterns_.empty(); }
+  // Files that are in the working directory now belong to no task.
+  void begin();
+  // Packs the files that the patterns name in the task's folder, or otherwise those changed in the working directory
+  // since the last call.
+  void pack(const std::string& folder, std::uint64_t bytes_max, const os::Path& run, TaskOutput& into);
+
+ private:
+  struct Stamp {
+    std::uint64_t inode = 0, size = 0;
+    std::int64_t changed_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  using Take = std::function<void(const std::string& path, const struct stat& info)>;
+  void walk(const os::Path& root, const std::string& below, bool all, int depth, const Take& take);
+
+  os::Path work_;
+  std::vector<store::IgnorePattern> patterns_;
+  std::map<std::string, Stamp> seen_;
+  std::size_t left_ = 0;  // entries that this walk may still look at
+};
+
+std::string below_of(const std::string& folder, const std::string& name) { return folder.empty() ? name : folder + "/" + name; }
+
+// A file that shrinks in the meantime is padded, because its size was already written.
+void pack_file(const os::Path& file, const std::string& path, const struct stat& info, std::uint64_t bytes_max,
+               const os::Path& run, TaskOutput& into) {
+  const auto opened = os::open_file(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (!opened) return;
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  std::array<char, 64> head{};
+  std::snprintf(head.data(), head.size(), "%zu %o %llu\n", path.size(), static_cast<unsigned>(info.st_mode & 0777),
+                static_cast<unsigned long long>(size));
+  into.add(head.data() + path, bytes_max, run);
+  std::string piece;
+  for (std::uint64_t at = 0; at < size; at += piece.size()) {
+    piece.assign(std::min<std::uint64_t>(k_pack_piece, size - at), '\0');
+    (void)os::read_exactly(opened->get(), reinterpret_cast<std::byte*>(piece.data()), piece.size(), at);
+    into.add(piece, bytes_max, run);
+  }
+}
+
+TaskFiles::TaskFiles(os::Path work, const std::vector<std::string>& patterns) : work_(std::move(work)) {
+  for (const std::string& text : patterns) {
+    store::IgnorePattern pattern;
+    if (store::IgnorePattern::parse(text, pattern)) patterns_.push_back(pattern);
+  }
+}
+
+void TaskFiles::walk(const os::Path& root, const std::string& below, bool all, int depth, const Take& take) {
+  const auto names = os::list_directory(below.empty() ? root : root / below);
+  if (!names || depth > k_depth_max) return;
+  for (const std::string& name : *names) {
+    if (left_ == 0) return;
+    --left_;
+    const std::string path = below_of(below, name);
+    struct stat info {};
+    if (::lstat((root / path).c_str(), &info) != 0) continue;
+    const bool folder = S_ISDIR(info.st_mode);
+    const bool named = all || std::ranges::any_of(patterns_, [&](const auto& one) { return one.matches(path, folder); });
+    if (folder) walk(root, path, named, depth + 1, take);
+    else if (named && S_ISREG(info.st_mode)) take(path, info);
+  }
+}
+
+void TaskFiles::begin() {
+  if (!wanted()) return;
+  TaskOutput none;
+  pack("", 0, work_, none);
+}
+
+void TaskFiles::pack(const std::string& folder, std::uint64_t bytes_max, const os::Path& run, TaskOutput& into) {
+  left_ = k_entries_max;
+  const os::Path root = folder.empty() ? work_ : os::Path(folder);
+  walk(root, "", false, 0, [&](const std::string& path, const struct stat& info) {
+    if (folder.empty()) {
+      const Stamp stamp{static_cast<std::uint64_t>(info.st_ino), static_cast<std::uint64_t>(info.st_size),
+                        std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+      if (std::exchange(seen_[path], stamp) == stamp) return;
+    }
+    if (bytes_max > 0) pack_file(root / path, path, info, bytes_max, run, into);
+  });
+}
 
 class TaskWorker final : public BagWorker {
  public:

@@ -34,8 +34,9 @@ constexpr std::uint64_t k_file_bytes = 128 * 1024;
 
 enum class Word : std::uint8_t { run = 'R', end = 'E' };
 
-int complain(const Error& error) {
-  std::fprintf(stderr, "gridctl: %s\n", sanitize(error.one_line()).c_str());
+int told(const Result<int>& status) {
+  if (status) return *status;
+  std::fprintf(stderr, "gridctl: %s\n", sanitize(status.error().one_line()).c_str());
   return k_lost;
 }
 
@@ -230,19 +231,8 @@ Result<GangFile> parse_gang_file(std::string_view text) {
   return gang;
 }
 
-int gang_serve(const os::Clock& clock) {
-  const Result<int> status = serve(clock);
-  return status ? *status : complain(status.error());
-}
-
-int gang_run(std::span<char* const> arguments, const os::Clock& clock) {
-  const Result<int> status = run(arguments, clock);
-  return status ? *status : complain(status.error());
-}
-
-int gang_end(std::span<char* const> arguments, const os::Clock& clock) {
-  const Result<int> status = end(arguments, clock);
-  return status ? *status : complain(status.error());
-}
+int gang_serve(const os::Clock& clock) { return told(serve(clock)); }
+int gang_run(std::span<char* const> arguments, const os::Clock& clock) { return told(run(arguments, clock)); }
+int gang_end(std::span<char* const> arguments, const os::Clock& clock) { return told(end(arguments, clock)); }
 
 }  // namespace gridctl::agent

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "agent/engine_container.hpp"
-#include "agent/engine_process.hpp"
 #include "agent/ranks.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"

@@ -70,6 +70,10 @@ class Engine {
 };
 
 [[nodiscard]] std::unique_ptr<Engine> make_engine(EngineKind kind);
+// Make the two kinds: docker or podman through their command lines; none at all, where init is a child of the
+// supervisor and limits apply if the host lets us make control groups.
+[[nodiscard]] std::unique_ptr<Engine> make_container_engine(EngineKind kind);
+[[nodiscard]] std::unique_ptr<Engine> make_process_engine();
 [[nodiscard]] std::string attempt_name(const JobId& job, Epoch epoch, const Path& agent_home);
 
 // Holds the arguments of `docker|podman run` after the program's name. The user owns the job's files, with the ids that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine_container.hpp"
+#include "agent/engine.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -207,10 +207,7 @@ class ContainerEngine final : public Engine {
     const std::string tag = archive_tag(spec);
     TRY_ASSIGN(const bool here, has_image(tag));
     if (here) return tag;
-    TRY_ASSIGN(const std::string output,
-               call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
-    const std::string image = loaded_image(output);
-    if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
+    TRY_ASSIGN(const std::string image, load_archive(archive));
     TRY(call({"tag", image, tag}, k_call_wait, "name the loaded image"));
     return tag;
   }
@@ -220,11 +217,17 @@ class ContainerEngine final : public Engine {
     return "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
   }
 
+  Result<std::string> load_archive(const Path& archive) {  // returns the archive's last name
+    TRY_ASSIGN(const std::string output,
+               call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
+    std::string image = loaded_image(output);
+    if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
+    return image;
+  }
+
   // Returns the id of the image that the archive's last name refers to.
   Result<std::string> load_one(const Path& archive) {
-    TRY_ASSIGN(const std::string output, call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
-    const std::string image = loaded_image(output);
-    if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
+    TRY_ASSIGN(const std::string image, load_archive(archive));
     TRY_ASSIGN(std::string id, image_id(image));
     if (id.empty()) return make_error(Code::engine, program_ + " loaded the image archive but does not have its image");
     return id;

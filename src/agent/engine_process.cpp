@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine_process.hpp"
+#include "agent/engine.hpp"
 
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "agent/owner_terms.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "os/awake.hpp"
+#include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/log.hpp"
 #include "os/process.hpp"

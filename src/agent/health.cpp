@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/use_meter.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/log.hpp"
@@ -83,11 +84,7 @@ void write_hung(const os::Path& file, const std::map<std::string, probe::HungNot
 
 int parent_of(int pid) {
   const auto stat = os::read_file("/proc/" + std::to_string(pid) + "/stat", 64 * 1024);
-  if (!stat) return 0;
-  const std::size_t close = stat->rfind(')');
-  if (close == std::string::npos) return 0;
-  const std::vector<std::string> fields = split(std::string_view(*stat).substr(close + 1), ' ');
-  return fields.size() > 2 ? leading_number<int>(fields[2]).value_or(0) : 0;
+  return stat ? parse_process_times(*stat).value_or(ProcessTimes{}).parent : 0;
 }
 
 }  // namespace

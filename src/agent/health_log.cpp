@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "agent/health.hpp"
-#include "os/log_clock.hpp"
+#include "os/clock.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -51,7 +51,7 @@ bool read_journal(const probe::Toolbox& toolbox, probe::KernelLogText& log) {
 
 probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox) {
   probe::KernelLogText log;
-  log.now_us = os::kernel_log_us();
+  log.now_us = static_cast<std::uint64_t>(os::awake_time() / std::chrono::microseconds{1});
   if (read_kmsg(log) || read_journal(toolbox, log)) log.problem.clear();
   else
     log.problem +=

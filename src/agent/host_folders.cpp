@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/checkpoints.hpp"
-#include "agent/fence.hpp"
 #include "agent/foreign_files.hpp"
 #include "agent/guest_disk.hpp"
-#include "agent/held.hpp"
 #include "agent/job_view.hpp"
+#include "agent/ledger.hpp"
 #include "agent/owner_terms.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/results.hpp"
@@ -60,8 +60,6 @@ HostFolders::HostFolders(Path home, ControllerId controller, os::Clock& clock)
 JobDir HostFolders::folder(const JobId& job) const {
   return {controller_, job, home_ / "jobs" / controller_.value / job.value};
 }
-
-std::string HostFolders::boot_id() { return os::boot_id(); }
 
 wire::PollReply HostFolders::blank_reply() {
   wire::PollReply reply;
@@ -114,16 +112,6 @@ Result<HostState::Lock> HostFolders::lock(const JobId& job) {
   return Lock{std::make_shared<os::FileLock>(std::move(lock))};
 }
 
-Result<Epoch> HostFolders::fence(const JobId& job) { return read_fence(folder(job)); }
-
-Result<void> HostFolders::set_fence(const JobId& job, Epoch epoch) { return write_fence(folder(job), epoch); }
-
-Result<std::vector<Epoch>> HostFolders::epochs(const JobId& job) { return folder(job).epochs(); }
-
-Result<std::optional<StoredStatus>> HostFolders::stored(const AttemptKey& key) {
-  return read_stored_status(attempt(key), clock_);
-}
-
 Result<std::optional<wire::AttemptStatus>> HostFolders::status(const AttemptKey& key) {
   TRY_ASSIGN(const auto before, stored(key));
   TRY_ASSIGN(auto status, read_status(attempt(key), clock_));
@@ -140,35 +128,9 @@ std::optional<OpId> HostFolders::accepted_by(const AttemptKey& key) {
   return OpId{std::string(trim(*op))};
 }
 
-bool HostFolders::exists(const AttemptKey& key) { return os::exists(attempt(key).path); }
-
 Result<Duration> HostFolders::stop_grace(const AttemptKey& key) {
   TRY_ASSIGN(const auto spec, read_spec(attempt(key)));
   return spec.stop_grace;
-}
-
-Result<std::optional<std::int64_t>> HostFolders::stop_order(const AttemptKey& key) {
-  return read_number(attempt(key).stop_file());
-}
-
-Result<void> HostFolders::order_stop(const AttemptKey& key, std::int64_t grace_ns) {
-  return os::write_file_durably(attempt(key).stop_file(), std::to_string(grace_ns) + "\n");
-}
-
-Result<std::optional<std::int64_t>> HostFolders::deadline(const AttemptKey& key) {
-  return read_number(attempt(key).deadline_file());
-}
-
-Result<void> HostFolders::set_deadline(const AttemptKey& key, BootTime deadline) {
-  return os::write_file_atomically(attempt(key).deadline_file(), std::to_string(deadline.ns) + "\n");
-}
-
-Result<std::optional<std::int64_t>> HostFolders::kept_from(const AttemptKey& key) {
-  return read_number(attempt(key).kept_file());
-}
-
-Result<void> HostFolders::set_kept_from(const AttemptKey& key, std::uint64_t number) {
-  return os::write_file_atomically(attempt(key).kept_file(), std::to_string(number) + "\n");
 }
 
 Result<void> HostFolders::set_tempo(const AttemptKey& key, const wire::Tempo& tempo) {
@@ -210,10 +172,6 @@ Result<void> HostFolders::take_lease(const wire::StartRequest& request) {
   Lease lease = lease_of(request);
   lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});  // until the real one has taken over
   return ledger_.take(lease, capacity_for(home_, controller_));
-}
-
-Result<void> HostFolders::release_lease(const AttemptKey& key) {
-  return ledger_.release(controller_, key.job, key.epoch);
 }
 
 Result<void> HostFolders::create(const wire::StartRequest& request) {

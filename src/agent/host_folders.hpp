@@ -15,32 +15,48 @@ class HostFolders : public HostState {
   HostFolders(Path home, ControllerId controller, os::Clock& clock);
 
   BootTime now() override { return clock_.boot(); }
-  std::string boot_id() override;
+  std::string boot_id() override { return os::boot_id(); }
   wire::PollReply blank_reply() override;
 
   std::vector<JobId> jobs() override;
   Result<Lock> lock(const JobId& job) override;
-  Result<Epoch> fence(const JobId& job) override;
-  Result<void> set_fence(const JobId& job, Epoch epoch) override;
-  Result<std::vector<Epoch>> epochs(const JobId& job) override;
+  Result<Epoch> fence(const JobId& job) override { return read_fence(folder(job)); }
+  Result<void> set_fence(const JobId& job, Epoch epoch) override { return write_fence(folder(job), epoch); }
+  Result<std::vector<Epoch>> epochs(const JobId& job) override { return folder(job).epochs(); }
 
-  Result<std::optional<StoredStatus>> stored(const AttemptKey& key) override;
+  Result<std::optional<StoredStatus>> stored(const AttemptKey& key) override {
+    return read_stored_status(attempt(key), clock_);
+  }
   Result<std::optional<wire::AttemptStatus>> status(const AttemptKey& key) override;
   std::optional<OpId> accepted_by(const AttemptKey& key) override;
-  bool exists(const AttemptKey& key) override;
+  bool exists(const AttemptKey& key) override { return os::exists(attempt(key).path); }
   Result<Duration> stop_grace(const AttemptKey& key) override;
-  Result<std::optional<std::int64_t>> stop_order(const AttemptKey& key) override;
-  Result<void> order_stop(const AttemptKey& key, std::int64_t grace_ns) override;
-  Result<std::optional<std::int64_t>> deadline(const AttemptKey& key) override;
-  Result<void> set_deadline(const AttemptKey& key, BootTime deadline) override;
-  Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) override;
-  Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) override;
+  Result<std::optional<std::int64_t>> stop_order(const AttemptKey& key) override {
+    return read_number(attempt(key).stop_file());
+  }
+  Result<void> order_stop(const AttemptKey& key, std::int64_t grace_ns) override {
+    return os::write_file_durably(attempt(key).stop_file(), std::to_string(grace_ns) + "\n");
+  }
+  Result<std::optional<std::int64_t>> deadline(const AttemptKey& key) override {
+    return read_number(attempt(key).deadline_file());
+  }
+  Result<void> set_deadline(const AttemptKey& key, BootTime deadline) override {
+    return os::write_file_atomically(attempt(key).deadline_file(), std::to_string(deadline.ns) + "\n");
+  }
+  Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) override {
+    return read_number(attempt(key).kept_file());
+  }
+  Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) override {
+    return os::write_file_atomically(attempt(key).kept_file(), std::to_string(number) + "\n");
+  }
   Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) override;
   Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) override;
 
   Result<void> check(const wire::StartRequest& request) override;
   Result<void> take_lease(const wire::StartRequest& request) override;
-  Result<void> release_lease(const AttemptKey& key) override;
+  Result<void> release_lease(const AttemptKey& key) override {
+    return ledger_.release(controller_, key.job, key.epoch);
+  }
   Result<void> create(const wire::StartRequest& request) override;
   Result<void> begin(const wire::StartRequest& request) override;
   void adopt(const AttemptKey& key) override;

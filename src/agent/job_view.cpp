@@ -29,13 +29,6 @@ Error refuse(std::string why) {
   return make_error(Code::refused, "the attempt's specification is refused: " + std::move(why));
 }
 
-bool is_variable_name(std::string_view name) {
-  const auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, good);
-}
-
 // Accepts a path that is safe in a mount argument and does not lead elsewhere.
 bool is_plain_path(std::string_view path) {
   if (path.empty() || path.size() > 1024) return false;

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/ledger_files.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -42,30 +43,20 @@ bool read_process(std::string_view text, os::ProcessId& into) {
          parse_into(text.substr(cut + 1), into.start_ticks);
 }
 
-void put_number(std::string& into, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) into.push_back(static_cast<char>(value >> shift));
-}
-
-std::uint32_t get_number(std::string_view from) {
-  std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(from[static_cast<std::size_t>(i)]);
-  return value;
-}
-
 std::string encode_slot(const Lease& lease) {
   const std::string text = to_text(lease);
   std::string slot(k_slot_magic);
-  put_number(slot, static_cast<std::uint32_t>(text.size()));
-  put_number(slot, wire::crc32(text));
+  append_number(slot, static_cast<std::uint32_t>(text.size()));
+  append_number(slot, wire::crc32(text));
   return slot + text;
 }
 
 std::optional<Lease> decode_slot(std::string_view slot) {
   if (slot.size() < k_head_bytes || slot.substr(0, 4) != k_slot_magic) return std::nullopt;
-  const std::size_t length = get_number(slot.substr(4));
+  const std::size_t length = number_at(slot, 4);
   if (length > slot.size() - k_head_bytes) return std::nullopt;
   const auto text = slot.substr(k_head_bytes, length);
-  return get_number(slot.substr(8)) == wire::crc32(text) ? parse_lease(text) : std::nullopt;
+  return number_at(slot, 8) == wire::crc32(text) ? parse_lease(text) : std::nullopt;
 }
 
 std::string process_text(const os::ProcessId& process) {
@@ -345,6 +336,35 @@ Result<std::optional<Lease>> Ledger::find(const ControllerId& controller, const 
   for (const Lease& held : leases_in(own))
     if (held.same_attempt(key)) return std::optional{held};
   return std::optional<Lease>{};
+}
+
+namespace {
+constexpr std::size_t k_gpu_id_max = 128;            // bytes; a UUID has 40
+constexpr std::size_t k_held_bytes_max = 64 * 1024;  // of GPU ids in one reply
+}  // namespace
+
+// Every user can write the ledger, so entries that would make the reply too large or unreadable are left out.
+std::optional<std::vector<wire::HeldShare>> shares_of(const std::vector<Lease>& leases, const ControllerId& asking) {
+  if (leases.size() > wire::k_held_max) return std::nullopt;
+  std::vector<wire::HeldShare> shares;
+  std::size_t bytes = 0;
+  for (const Lease& lease : leases) {
+    const bool sane = std::isfinite(lease.cpus) && lease.cpus >= 0;
+    wire::HeldShare share{{}, {}, {}, sane ? lease.cpus : 0, lease.memory_bytes};
+    for (const std::string& gpu : lease.gpus)
+      if (gpu.size() <= k_gpu_id_max) share.gpu_uuids.push_back(gpu), bytes += gpu.size();
+    if (lease.controller == asking && check_component("a job", lease.job.value))
+      share.job = lease.job, share.epoch = lease.epoch;
+    shares.push_back(std::move(share));
+  }
+  if (bytes > k_held_bytes_max) return std::nullopt;
+  return shares;
+}
+
+std::optional<std::vector<wire::HeldShare>> held_shares(Ledger& ledger, const ControllerId& asking) {
+  const Result<std::vector<Lease>> leases = ledger.valid();
+  if (!leases) return std::nullopt;
+  return shares_of(*leases, asking);
 }
 
 }  // namespace gridctl::agent

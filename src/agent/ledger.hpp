@@ -15,6 +15,7 @@
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
+#include "wire/held.hpp"
 
 namespace gridctl::agent {
 
@@ -107,5 +108,12 @@ class Ledger {
 // Returns the text of one slot; exposed for tests.
 [[nodiscard]] std::string to_text(const Lease& lease);
 [[nodiscard]] std::optional<Lease> parse_lease(std::string_view text);
+
+// Returns every valid lease, as heartbeats report them: a controller need not try to lease a resource to learn that it
+// is taken. nullopt if the ledger cannot be read or holds more than fits into a reply.
+[[nodiscard]] std::optional<std::vector<wire::HeldShare>> held_shares(Ledger& ledger, const ControllerId& asking);
+// Computes the shares from known leases. Pure.
+[[nodiscard]] std::optional<std::vector<wire::HeldShare>> shares_of(const std::vector<Lease>& leases,
+                                                                    const ControllerId& asking);
 
 }  // namespace gridctl::agent

@@ -10,6 +10,7 @@
 #include "agent/attempt_dir.hpp"
 #include "agent/log_ring.hpp"
 #include "base/metrics.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::agent {
 
@@ -25,5 +26,11 @@ inline constexpr std::size_t k_metrics_line_max = 8 * 1024;  // a longer line sa
 [[nodiscard]] LogSlice metrics_from(const Path& run, std::uint64_t offset, std::uint32_t bytes_max);
 // Returns the metrics in those bytes.
 [[nodiscard]] Metrics read_metrics(const Path& run, std::uint64_t until = UINT64_MAX);
+
+// Parses lines of JSON objects with "step", and perhaps "rank" (otherwise `rank`) and "step_s"; ignores others. Returns
+// the newest wire::k_steps_max of them, oldest first.
+[[nodiscard]] std::vector<wire::ToldStep> parse_steps(std::string_view lines, std::uint32_t rank);
+// Reads the steps that the ranks of this host reported in the last 64 KiB of the file.
+[[nodiscard]] Result<wire::StepsReply> steps_of(const AttemptDir& attempt);
 
 }  // namespace gridctl::agent

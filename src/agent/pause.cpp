@@ -37,11 +37,7 @@ std::optional<T> read_own(const Path& path) {
   return value ? std::optional<T>(*std::move(value)) : std::nullopt;
 }
 
-std::string line_of(const Path& path, std::string_view key) {
-  for (const std::string& line : split_lines(os::read_file(path, k_pause_file_bytes).value_or("")))
-    if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
-  return {};
-}
+std::string text_in(const Path& path) { return os::read_file(path, k_pause_file_bytes).value_or(""); }
 
 }  // namespace
 
@@ -119,7 +115,7 @@ std::string why_no_memory(std::uint64_t bytes, std::uint64_t available, std::uin
 }
 
 std::uint64_t memory_available() {
-  const auto kib = leading_number<std::uint64_t>(line_of("/proc/meminfo", "MemAvailable:"));
+  const auto kib = leading_number<std::uint64_t>(line_value(text_in("/proc/meminfo"), "MemAvailable:"));
   return kib.value_or(0) * 1024;
 }
 
@@ -180,20 +176,11 @@ struct Moment {
 };
 
 Moment moment_of(const os::ProcessId& process) {
-  Moment seen;
-  for (const std::string& line :
-       split_lines(os::read_file("/proc/" + std::to_string(process.pid) + "/status", k_pause_file_bytes).value_or(""))) {
-    if (line.starts_with("State:\t")) {
-      const char state = line[7];
-      seen.motion = state == 'T' || state == 't' || state == 'Z' || state == 'X' ? Motion::still
-                    : state == 'D'                                              ? Motion::waits_in_kernel
-                                                                                : Motion::moving;
-    } else if (line.starts_with("PPid:\t")) {
-      seen.parent = leading_number<int>(line.substr(6)).value_or(0);
-      break;
-    }
-  }
-  return seen;
+  const std::string status = text_in("/proc/" + std::to_string(process.pid) + "/status");
+  const std::string state = line_value(status, "State:");
+  const bool still = state.empty() || std::string_view("TtZX").find(state[0]) != std::string_view::npos;
+  const Motion motion = still ? Motion::still : state[0] == 'D' ? Motion::waits_in_kernel : Motion::moving;
+  return {motion, leading_number<int>(line_value(status, "PPid:")).value_or(0)};
 }
 
 // Returns all processes except the first, which waits for the others and passes signals on.

@@ -2,7 +2,7 @@
 #include "agent/requests.hpp"
 
 #include "agent/announced.hpp"
-#include "agent/fence.hpp"
+#include "agent/attempt_dir.hpp"
 #include "agent/pause.hpp"
 
 namespace gridctl::agent {

@@ -18,9 +18,9 @@ using os::Path;
 std::string usual_name() { return "gridctl-" + std::to_string(::geteuid()); }
 
 bool is_ours(const Path& folder) {
-  struct stat info {};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
-         (info.st_mode & 077) == 0;
+  const auto status = os::status_of(folder);
+  return status && *status && (*status)->kind == os::FileKind::directory && (*status)->is_ours &&
+         ((*status)->mode & 077) == 0;
 }
 
 }  // namespace

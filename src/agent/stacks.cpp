@@ -41,9 +41,8 @@ std::string rank_of(int pid) {
 }
 
 std::string state_of(int pid) {
-  for (const std::string& line : split_lines(proc_text(pid, "status")))
-    if (line.starts_with("State:")) return std::string(trim(std::string_view(line).substr(6)));
-  return "gone";
+  const std::string state = line_value(proc_text(pid, "status"), "State:");
+  return state.empty() ? "gone" : state;
 }
 
 std::string indented(std::string_view text) {

@@ -10,8 +10,8 @@
 #include "agent/guest_disk.hpp"
 #include "agent/owner_terms.hpp"
 #include "crypto/sha256.hpp"
-#include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/files.hpp"
 #include "os/process.hpp"
 #include "store/materialise.hpp"
 

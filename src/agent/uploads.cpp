@@ -45,20 +45,13 @@ std::string configuration(const wire::UploadRequest& request, int body_fd, std::
          "\nwrite-out = \"\\n%{http_code}\"\n";
 }
 
-Result<os::Fd> memory_with(ByteView content) {
-  TRY_ASSIGN(os::Fd fd, os::open_memory());
-  TRY(os::write_all(fd.get(), content));
-  ::lseek(fd.get(), 0, SEEK_SET);
-  return fd;
-}
-
 // Runs curl, which ends with this object.
 class Curl {
  public:
   static Result<std::unique_ptr<Curl>> start(const wire::UploadRequest& request, const os::Fd& body,
                                              std::uint64_t bytes, std::uint64_t limit) {
     auto curl = std::make_unique<Curl>();
-    TRY_ASSIGN(const os::Fd settings, memory_with(as_bytes(configuration(request, body.get(), bytes, limit))));
+    TRY_ASSIGN(const os::Fd settings, os::memory_with(as_bytes(configuration(request, body.get(), bytes, limit))));
     TRY_ASSIGN(auto ends, os::make_pipe());
     curl->output_ = std::move(ends.first);
     os::SpawnOptions options;

@@ -16,6 +16,16 @@ int hex_value(char c) {
 }
 }  // namespace
 
+void append_number(std::string& to, std::uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(value >> shift & 0xFF);
+}
+
+std::uint32_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (const char c : bytes.substr(at, 4)) value = value << 8 | static_cast<unsigned char>(c);
+  return value;
+}
+
 std::string to_hex(ByteView bytes) {
   static constexpr char k_digits[] = "0123456789abcdef";
   std::string hex;
@@ -27,14 +37,23 @@ std::string to_hex(ByteView bytes) {
   return hex;
 }
 
+std::optional<Bytes> parse_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return std::nullopt;
+  Bytes bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    const int high = hex_value(hex[i]), low = hex_value(hex[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    bytes.push_back(static_cast<std::byte>(high << 4 | low));
+  }
+  return bytes;
+}
+
 Result<Digest> parse_digest(std::string_view hex) {
   Digest digest;
-  if (hex.size() != 64) return make_error(Code::protocol_violation, "a digest must have 64 hexadecimal digits");
-  for (std::size_t i = 0; i < 32; ++i) {
-    const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return make_error(Code::protocol_violation, "a digest must have 64 hexadecimal digits");
-    digest.bytes[i] = static_cast<std::byte>(high << 4 | low);
-  }
+  const std::optional<Bytes> bytes = parse_hex(hex);
+  if (!bytes || bytes->size() != digest.bytes.size())
+    return make_error(Code::protocol_violation, "a digest must have 64 hexadecimal digits");
+  std::ranges::copy(*bytes, digest.bytes.begin());
   return digest;
 }
 

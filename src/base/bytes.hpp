@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,8 +38,13 @@ struct Digest {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
+// Writes and reads a number of four bytes, the most significant first.
+void append_number(std::string& to, std::uint32_t value);
+[[nodiscard]] std::uint32_t number_at(std::string_view bytes, std::size_t at);
+
 [[nodiscard]] std::string to_hex(ByteView bytes);
 [[nodiscard]] inline std::string to_hex(const Digest& digest) { return to_hex(ByteView{digest.bytes}); }
+[[nodiscard]] std::optional<Bytes> parse_hex(std::string_view hex);  // pairs of lower-case digits
 // Accepts exactly 64 lower-case hexadecimal digits.
 [[nodiscard]] Result<Digest> parse_digest(std::string_view hex);
 

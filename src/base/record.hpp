@@ -152,7 +152,8 @@ class RecordWriter {
     return *this;
   }
   RecordWriter& id(const char* key, const std::string& value) { return (*this)(key, value); }
-  // Writes an enumeration by its names. `parse` returns a Result; see `scan`.
+  // Writes an enumeration by its names: a table (base/names.hpp), or a function that names and one that parses; see
+  // `scan`.
   template <class E, class Name, class... Parse>
   RecordWriter& word(const char* key, const E& value, Name name, const Parse&...) {
     return (*this)(key, std::string(name(value)));
@@ -286,9 +287,13 @@ class RecordReader {
   RecordReader& word(const char* key, E& value, const Name&, const Parse& parse) {
     std::string name(assumed_key_ == key ? assumed_word_ : "");
     if (name.empty() || find(key) != nullptr) (*this)(key, name);
-    if (const Result<E> known = parse(name)) value = *known;
+    if (const auto known = parse(name)) value = *known;
     else if (!rules_->absent_is_unknown || !name.empty()) fail(std::string("names an unknown ") + key);
     return *this;
+  }
+  template <class E, class Table>
+  RecordReader& word(const char* key, E& value, const Table& names) {
+    return word(key, value, names, [&](std::string_view name) { return names.find(name); });
   }
   template <class E, class Name, class Parse>
   RecordReader& word_or(const char* key, E& value, const Name&, const Parse& parse,

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/formatted.hpp"
-#include "base/lines.hpp"
 
 namespace gridctl {
 
@@ -48,11 +47,22 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 bool all_digits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
+std::string line_value(std::string_view text, std::string_view key) {
+  for (const std::string& line : split_lines(text))
+    if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
+  return {};
+}
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
+}
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && !is_digit(name[0]) &&
+         std::ranges::all_of(name, [](char c) { return is_digit(c) || is_letter(c) || c == '_'; });
 }
 
 namespace {

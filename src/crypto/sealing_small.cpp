@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "crypto/sealing_small.hpp"
+#include "crypto/sealing.hpp"
 
 // Uses the deprecated functions, like SHA-256: OpenSSL 3's replacement is megabytes.
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "base/check.hpp"
-#include "crypto/sealing.hpp"
 
 namespace gridctl::crypto {
 namespace {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/client.hpp"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 
 #include "base/text.hpp"
+#include "http/curl.hpp"
 #include "os/files.hpp"
-#include "os/process.hpp"
 
 namespace gridctl::http {
 namespace {
@@ -113,18 +110,11 @@ Code code_of(CURLcode result) {
 }
 
 struct CurlList {
+  const Curl& lib;
   curl_slist* list = nullptr;
-  ~CurlList() { curl_slist_free_all(list); }
-  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+  ~CurlList() { lib.slist_free_all(list); }
+  void add(const std::string& line) { list = lib.slist_append(list, line.c_str()); }
 };
-
-void initialise() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    GRIDCTL_CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-    os::ignore_broken_pipes();  // OpenSSL writes to sockets without MSG_NOSIGNAL
-  });
-}
 
 bool is_header_text(std::string_view text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
@@ -133,22 +123,26 @@ bool is_header_text(std::string_view text) {
 }  // namespace
 
 struct Client::State {
-  State(const ClientOptions& chosen, os::Clock& with) : options(chosen), clock(with) {
-    initialise();
-    easy = curl_easy_init();
-    multi = curl_multi_init();
-    GRIDCTL_CHECK(easy != nullptr && multi != nullptr);
-  }
+  State(const ClientOptions& chosen, os::Clock& with) : options(chosen), clock(with) {}
   ~State() {
-    curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi);
+    if (lib == nullptr) return;
+    lib->easy_cleanup(easy);
+    lib->multi_cleanup(multi);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  Result<void> begin() {
+    if (lib != nullptr) return {};
+    TRY_ASSIGN(lib, curl());
+    easy = lib->easy_init();
+    multi = lib->multi_init();
+    GRIDCTL_CHECK(easy != nullptr && multi != nullptr);
+    return {};
+  }
   template <class Value>
   void set(CURLoption option, Value value) {
-    GRIDCTL_CHECK(curl_easy_setopt(easy, option, value) == CURLE_OK);
+    GRIDCTL_CHECK(lib->easy_setopt(easy, option, value) == CURLE_OK);
   }
   void describe(const Request& request, Exchange& exchange, CurlList& headers);
   Result<CURLcode> run(const Request& request, Exchange& exchange);
@@ -156,6 +150,7 @@ struct Client::State {
 
   ClientOptions options;
   os::Clock& clock;
+  const Curl* lib = nullptr;  // when the first request has begun, as the two handles
   CURL* easy = nullptr;
   CURLM* multi = nullptr;
   std::array<char, CURL_ERROR_SIZE> reason{};
@@ -165,8 +160,8 @@ struct Client::State {
 
 // Returns the place where libcurl looks for certificates if they exist there, otherwise the place where other
 // distributions keep them: a statically linked gridctl may run on any of them. Empty: libcurl's own choice.
-std::string present_ca_bundle() {
-  const curl_version_info_data* const about = curl_version_info(CURLVERSION_NOW);
+std::string present_ca_bundle(const Curl& lib) {
+  const curl_version_info_data* const about = lib.version_info(CURLVERSION_NOW);
   if (about->cainfo != nullptr && os::exists(about->cainfo)) return {};
   for (const char* const path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                                  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
@@ -175,7 +170,7 @@ std::string present_ca_bundle() {
 }
 
 void Client::State::describe(const Request& request, Exchange& exchange, CurlList& headers) {
-  curl_easy_reset(easy);
+  lib->easy_reset(easy);
   reason.fill('\0');
   set(CURLOPT_ERRORBUFFER, reason.data());
   set(CURLOPT_NOSIGNAL, 1L);
@@ -184,7 +179,7 @@ void Client::State::describe(const Request& request, Exchange& exchange, CurlLis
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
-  const std::string ca_bundle = options.ca_bundle.empty() ? present_ca_bundle() : options.ca_bundle;
+  const std::string ca_bundle = options.ca_bundle.empty() ? present_ca_bundle(*lib) : options.ca_bundle;
   if (!ca_bundle.empty()) set(CURLOPT_CAINFO, ca_bundle.c_str());
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
@@ -237,11 +232,11 @@ Result<CURLcode> Client::State::run(const Request& request, Exchange& exchange) 
   stirred = 0;
   for (;;) {
     int running = 0, left = 0;
-    if (curl_multi_perform(multi, &running) != CURLM_OK) return make_error(Code::internal, "libcurl cannot continue");
-    while (const CURLMsg* message = curl_multi_info_read(multi, &left))
+    if (lib->multi_perform(multi, &running) != CURLM_OK) return make_error(Code::internal, "libcurl cannot continue");
+    while (const CURLMsg* message = lib->multi_info_read(multi, &left))
       if (message->msg == CURLMSG_DONE) return message->data.result;
     TRY(look(request, exchange));
-    if (curl_multi_poll(multi, nullptr, 0, k_look_ms, nullptr) != CURLM_OK)
+    if (lib->multi_poll(multi, nullptr, 0, k_look_ms, nullptr) != CURLM_OK)
       return make_error(Code::internal, "libcurl cannot wait");
   }
 }
@@ -257,27 +252,28 @@ Result<Answer> Client::perform(const Request& request) {
   for (const Header& header : request.headers)
     if (!is_header_text(header.name) || !is_header_text(header.value))
       return make_error(Code::usage, attempt + ": a header contains control characters");
+  TRY(state_->begin());
   Exchange exchange;
   exchange.request = &request;
-  CurlList headers;
+  CurlList headers{*state_->lib};
   state_->describe(request, exchange, headers);
-  GRIDCTL_CHECK(curl_multi_add_handle(state_->multi, state_->easy) == CURLM_OK);
+  GRIDCTL_CHECK(state_->lib->multi_add_handle(state_->multi, state_->easy) == CURLM_OK);
   const Result<CURLcode> result = state_->run(request, exchange);
-  curl_multi_remove_handle(state_->multi, state_->easy);
+  state_->lib->multi_remove_handle(state_->multi, state_->easy);
   if (!result || (*result != CURLE_OK && exchange.failure)) {
     Error error = exchange.failure ? *std::move(exchange.failure) : result.error();
     error.message = attempt + ": " + error.message;
     return error;
   }
   if (*result != CURLE_OK) {
-    const char* said = state_->reason[0] != '\0' ? state_->reason.data() : curl_easy_strerror(*result);
+    const char* said = state_->reason[0] != '\0' ? state_->reason.data() : state_->lib->easy_strerror(*result);
     return make_error(code_of(*result), attempt + ": " + sanitize(trim(said), 300));
   }
   if (!exchange.headers_ended) return make_error(Code::host_unreachable, attempt + ": the answer is truncated");
   long status = 0;
-  curl_easy_getinfo(state_->easy, CURLINFO_RESPONSE_CODE, &status);
+  state_->lib->easy_getinfo(state_->easy, CURLINFO_RESPONSE_CODE, &status);
   curl_off_t after = 0;
-  if (curl_easy_getinfo(state_->easy, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
+  if (state_->lib->easy_getinfo(state_->easy, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
     exchange.answer.retry_after = std::chrono::seconds{std::min<curl_off_t>(after, 7 * 24 * 3600)};
   if (status < 200 || status > 999)
     return make_error(Code::protocol_violation, attempt + ": an answer of status " + std::to_string(status));
@@ -336,7 +332,9 @@ Result<Origin> parse_origin(std::string_view url) {
 
 std::optional<WallTime> parse_date(std::string_view text) {
   if (text.size() > 64) return std::nullopt;
-  const auto seconds_since_1970 = curl_getdate(std::string(text).c_str(), nullptr);
+  const Result<const Curl*> lib = curl();
+  if (!lib) return std::nullopt;
+  const auto seconds_since_1970 = (*lib)->getdate(std::string(text).c_str(), nullptr);
   if (seconds_since_1970 < 0) return std::nullopt;
   return WallTime{static_cast<std::int64_t>(seconds_since_1970) * 1000};
 }

@@ -8,7 +8,6 @@
 #include "lend/keys.hpp"
 #include "lend/lines.hpp"
 #include "lend/pace.hpp"
-#include "os/host_name.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
 #include "os/shared_rate.hpp"

@@ -28,7 +28,7 @@ LoginKey login_key(const Digest& secret) {
   ssh::append_text(blob, public_bytes);
 
   std::string hidden;
-  for (int twice = 0; twice < 2; ++twice) ssh::append_number(hidden, 0);  // tells a wrong passphrase; there is none
+  for (int twice = 0; twice < 2; ++twice) append_number(hidden, 0);  // tells a wrong passphrase; there is none
   ssh::append_text(hidden, k_type);
   ssh::append_text(hidden, public_bytes);
   ssh::append_text(hidden, seed_bytes + public_bytes);
@@ -39,7 +39,7 @@ LoginKey login_key(const Digest& secret) {
   ssh::append_text(file, "none");
   ssh::append_text(file, "none");
   ssh::append_text(file, "");
-  ssh::append_number(file, 1);
+  append_number(file, 1);
   ssh::append_text(file, blob);
   ssh::append_text(file, hidden);
   const std::string encoded = ssh::encode_base64(file);

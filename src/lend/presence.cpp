@@ -5,7 +5,6 @@
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "os/access.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "base/text.hpp"
 #include "os/files.hpp"
-#include "os/path_error.hpp"
 
 namespace gridctl::os {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/clock.hpp"
 
-#include "os/awake.hpp"
-
 #include <cerrno>
 #include <ctime>
 

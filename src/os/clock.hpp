@@ -15,6 +15,10 @@ class Clock {
 
 [[nodiscard]] Clock& system_clock();
 
+// Counts the time since some moment of this boot, as the kernel's log does. It stands still while the machine sleeps,
+// unlike Clock::boot.
+[[nodiscard]] Duration awake_time();
+
 // Holds a time in the time zone of this machine ($TZ).
 struct LocalTime {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;  // month and day from 1

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,7 @@ FileStatus to_status(const struct stat& st) {
 #endif
   status.inode = st.st_ino;
   status.device = static_cast<std::uint64_t>(st.st_dev);
+  status.is_ours = st.st_uid == ::geteuid();
   return status;
 }
 
@@ -71,12 +73,6 @@ Result<std::vector<std::string>> list_directory(const Path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return errno_error(errno, "cannot open the directory " + in_quotes(directory.native()));
   return list_directory(fd.get()).context("while listing " + in_quotes(directory.native()));
-}
-
-Result<Ownership> ownership_of(int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return errno_error(errno, "cannot read who owns a file");
-  return Ownership{info.st_uid == ::geteuid(), static_cast<unsigned>(info.st_mode & 07777)};
 }
 
 Result<FileStatus> status_of(int fd) {
@@ -188,5 +184,15 @@ std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset) {
   if (at >= 0) return static_cast<std::uint64_t>(at);
   return errno == ENXIO ? std::optional{UINT64_MAX} : std::nullopt;
 }
+
+std::optional<WallTime> accessed_at(const Path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return WallTime{static_cast<std::int64_t>(info.st_atim.tv_sec) * 1000};
+}
+
+bool set_attribute(const Path& directory, const std::string& name) { return ::setxattr(directory.c_str(), name.c_str(), "", 0, 0) == 0; }
+
+bool has_attribute(int fd, const std::string& name) { return ::fgetxattr(fd, name.c_str(), nullptr, 0) >= 0; }
 
 }  // namespace gridctl::os

@@ -26,6 +26,7 @@ struct FileStatus {
   std::uint64_t blocks_bytes = 0;  // what it takes on disk
   std::int64_t mtime_ns = 0, ctime_ns = 0;
   std::uint64_t inode = 0, device = 0;
+  bool is_ours = false;  // of the user we act as
   bool operator==(const FileStatus&) const = default;
 };
 
@@ -34,11 +35,6 @@ struct FileStatus {
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const Path& directory);
 
 [[nodiscard]] Result<FileStatus> status_of(int fd);
-struct Ownership {
-  bool is_ours = false;  // of the user we act as
-  unsigned mode = 0;     // permission bits, 07777
-};
-[[nodiscard]] Result<Ownership> ownership_of(int fd);
 // Returns the status of `name`, which is one component; nullopt if it does not exist.
 [[nodiscard]] Result<std::optional<FileStatus>> status_at(int directory_fd, std::string_view name);
 [[nodiscard]] Result<std::optional<FileStatus>> status_of(const Path& path);
@@ -63,5 +59,14 @@ void start_writing_back(int fd, std::uint64_t offset, std::uint64_t size);
 // Returns the position of the next byte at or after `offset` that is not in a hole; UINT64_MAX if only a hole follows,
 // and nullopt if the file system cannot answer. Other reads through read_at are not disturbed.
 [[nodiscard]] std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset);
+
+// Returns the time of the last access; nullopt: the file cannot be asked. File systems may keep it only roughly; terminals
+// keep it to eight seconds. Follows a link.
+[[nodiscard]] std::optional<WallTime> accessed_at(const Path& path);
+
+// Sets an extended attribute without a value: a mark that programs do not see and that a copy does not have. Returns
+// false where the file system has no such attributes.
+bool set_attribute(const Path& directory, const std::string& name);
+[[nodiscard]] bool has_attribute(int fd, const std::string& name);
 
 }  // namespace gridctl::os

@@ -7,7 +7,6 @@
 
 #include "base/text.hpp"
 #include "os/files.hpp"
-#include "os/path_error.hpp"
 
 namespace gridctl::os {
 

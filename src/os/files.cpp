@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,14 +14,14 @@
 #include <climits>
 
 #include "os/clock.hpp"
-#include "os/path_error.hpp"
+#include "os/entries.hpp"
+#include "os/net.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::os {
 
 namespace {
 constexpr std::size_t k_copy_buffer_bytes = 1 << 20;  // large enough that the system call does not matter
-constexpr std::int64_t k_wait_step_max_ms = 60'000;   // poll(2) stands still while the machine sleeps: look again
 }  // namespace
 
 Error path_error(int err, const std::string& verb, const Path& path) {
@@ -55,16 +54,8 @@ Result<std::pair<Fd, Fd>> make_pipe() {
 }
 
 Result<bool> wait_ready(int fd, bool read, bool write, Duration timeout) {
-  pollfd entry{fd, static_cast<short>((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0};
-  const BootTime deadline = system_clock().boot() + timeout;
-  for (;;) {
-    const std::int64_t left_ns = (deadline - system_clock().boot()).count();
-    const std::int64_t left_ms = std::clamp<std::int64_t>((left_ns + 999'999) / 1'000'000, 0, k_wait_step_max_ms);
-    const int ready = ::poll(&entry, 1, static_cast<int>(left_ms));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return errno_error(errno, "cannot wait for a descriptor");
-    if (left_ns <= 0) return false;
-  }
+  Poll poll{fd, {read, write}, {}};
+  return wait_any({&poll, 1}, system_clock().boot() + timeout, system_clock());
 }
 
 Result<std::string> read_file(const Path& path, std::uint64_t bytes_max) {
@@ -78,12 +69,13 @@ Result<std::string> read_file(const Path& path, std::uint64_t bytes_max) {
     const ssize_t got = ::read(fd.get(), content.data() + filled, room);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return path_error(errno, "read", path);
+    const bool is_full = static_cast<std::size_t>(got) == room;
     filled += static_cast<std::size_t>(got);
     if (filled > bytes_max)
       return make_error(Code::io, "cannot read '" + path.native() + "': larger than " + format_size(bytes_max));
     content.resize(filled);
     if (got == 0) return content;
-    room = std::max<std::size_t>(4096, filled);
+    room = is_full ? std::max<std::size_t>(4096, filled) : 4096;  // rarely is there more than fstat has said
   }
 }
 
@@ -152,6 +144,13 @@ Result<Fd> open_memory() {
   return fd;
 }
 
+Result<Fd> memory_with(ByteView content) {
+  TRY_ASSIGN(Fd fd, open_memory());
+  TRY(write_all(fd.get(), content));
+  if (::lseek(fd.get(), 0, SEEK_SET) < 0) return errno_error(errno, "cannot read a file in memory");
+  return fd;
+}
+
 bool exists(const Path& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -169,14 +168,9 @@ Result<std::uint64_t> free_bytes(const Path& path) {
 }
 
 Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset) {
-  for (std::size_t at = 0; at < count;) {
-    const ssize_t got = ::pread(fd, into + at, count - at, static_cast<off_t>(offset + at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(errno, "cannot read");
-    if (got == 0) return make_error(Code::io, "cannot read: the file ends at byte " + std::to_string(offset + at));
-    at += static_cast<std::size_t>(got);
-  }
-  return {};
+  TRY_ASSIGN(const std::size_t got, read_at(fd, {into, count}, offset));
+  if (got == count) return {};
+  return make_error(Code::io, "cannot read: the file ends at byte " + std::to_string(offset + got));
 }
 
 Result<void> write_all(int fd, ByteView bytes) {
@@ -200,8 +194,10 @@ Result<void> sync_fd(int fd) {
   return {};
 }
 
+bool share_extents(int from_fd, int to_fd) { return ::ioctl(to_fd, FICLONE, from_fd) == 0; }
+
 Result<void> clone_file(int from_fd, int to_fd) {
-  if (::ioctl(to_fd, FICLONE, from_fd) == 0) return {};
+  if (share_extents(from_fd, to_fd)) return {};
   off_t at = 0, to = 0;
   for (;;) {
     const ssize_t copied = ::copy_file_range(from_fd, &at, to_fd, &to, std::size_t{1} << 30, 0);

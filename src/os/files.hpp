@@ -20,6 +20,10 @@ namespace gridctl::os {
 
 using Path = std::filesystem::path;
 
+// Returns "VERB 'PATH': strerror"; ENOENT and ENOTDIR give not_found, EEXIST gives exists, the rest follows
+// errno_error.
+[[nodiscard]] Error path_error(int err, const std::string& verb, const Path& path);
+
 // Owns a descriptor, which is always close-on-exec.
 class Fd {
  public:
@@ -58,6 +62,7 @@ class Fd {
 [[nodiscard]] Result<void> remove_tree(const Path& path);
 [[nodiscard]] Result<Fd> open_file(const Path& path, int flags, unsigned mode = 0600);
 [[nodiscard]] Result<Fd> open_memory();       // a file of no file system, which ends with its last descriptor
+[[nodiscard]] Result<Fd> memory_with(ByteView content);  // such a file, at its beginning
 [[nodiscard]] bool exists(const Path& path);  // no error is ever taken for "absent": lstat ENOENT only
 [[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path);  // for an ordinary user
 struct DiskSpace {
@@ -68,6 +73,9 @@ struct DiskSpace {
 [[nodiscard]] Result<void> write_all(int fd, ByteView bytes);  // blocking descriptor
 [[nodiscard]] Result<void> sync_fd(int fd);                    // fsync
 [[nodiscard]] Result<void> sync_file_system(int fd);           // all of that which the file is on
+// Gives the empty file `to_fd` the content of `from_fd` without copying it (reflink). Returns false if the file system
+// cannot do that.
+[[nodiscard]] bool share_extents(int from_fd, int to_fd);
 // Copies content; shares extents if the file system can (FICLONE), otherwise uses copy_file_range, otherwise read and
 // write.
 [[nodiscard]] Result<void> clone_file(int from_fd, int to_fd);
@@ -92,6 +100,18 @@ class FileLock {
 
  private:
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+// Holds an exclusive and advisory lock (flock) on a directory itself until destruction or process death; it moves with
+// the directory when that is renamed, and leaves no other file behind.
+class DirectoryLock {
+ public:
+  // Returns nullopt if another process holds the lock, or has just renamed or removed the directory.
+  [[nodiscard]] static Result<std::optional<DirectoryLock>> try_acquire(const Path& directory);
+
+ private:
+  explicit DirectoryLock(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
 };
 

@@ -6,9 +6,7 @@
 
 #include <cerrno>
 
-#include "os/directory_lock.hpp"
 #include "os/files.hpp"
-#include "os/path_error.hpp"
 
 namespace gridctl::os {
 

@@ -13,7 +13,6 @@
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
-#include "os/log_filter.hpp"
 #include "os/mutex.hpp"
 
 namespace gridctl::os {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,8 @@ void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max = 16u
 void log_to_stderr(LogLevel level);
 void log(LogLevel level, std::string_view line);  // before either call: dropped
 [[nodiscard]] bool log_enabled(LogLevel level);
+// Passes each line through `filter` from now on, in the thread that writes, so that texts that must not appear are
+// removed from every writer's. The filter must not log.
+void filter_log(std::function<std::string(std::string)> filter);
 
 }  // namespace gridctl::os

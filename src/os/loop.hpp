@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "os/host_pool.hpp"
 
 namespace gridctl::os {
 
@@ -47,18 +48,16 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
-// Runs a fixed number of threads for blocking work (name lookup, handshakes, hashing). Destruction waits for running
+// Runs at most so many threads for blocking work (name lookup, handshakes, hashing). Destruction waits for running
 // work and drops work that has not begun. Bound your submissions by pending().
 class Pool {
  public:
-  explicit Pool(unsigned threads);
-  ~Pool();
-  void submit(std::function<void()> work);    // from any thread
-  [[nodiscard]] std::size_t pending() const;  // submitted and not begun
+  explicit Pool(unsigned threads) : pool_(threads, threads) {}
+  void submit(std::function<void()> work) { pool_.submit("", std::move(work)); }  // from any thread
+  [[nodiscard]] std::size_t pending() const { return pool_.pending(); }           // submitted and not begun
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  HostPool pool_;
 };
 
 }  // namespace gridctl::os

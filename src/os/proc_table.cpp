@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identifies processes through /proc.
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -8,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/entries.hpp"
 #include "os/process.hpp"
 
 namespace gridctl::os {
@@ -43,12 +42,8 @@ bool is_live(const ProcEntry& entry) { return entry.state != 'Z' && entry.state 
 
 std::vector<int> all_pids() {
   std::vector<int> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), &::closedir);
-  if (!directory) return pids;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const auto pid = leading_number<int>(entry->d_name);
-    if (pid && *pid > 0) pids.push_back(*pid);
-  }
+  for (const std::string& name : list_directory("/proc").value_or(std::vector<std::string>{}))
+    if (const auto pid = leading_number<int>(name); pid && *pid > 0) pids.push_back(*pid);
   return pids;
 }
 }  // namespace

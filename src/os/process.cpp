@@ -238,4 +238,11 @@ Result<ExitStatus> wait(int pid) {
 
 void ignore_broken_pipes() { ::signal(SIGPIPE, SIG_IGN); }
 
+std::string host_name() {
+  std::array<char, 256> name{};  // HOST_NAME_MAX is 64 on Linux, 255 in POSIX
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+unsigned user_id() { return ::getuid(); }
+
 }  // namespace gridctl::os

@@ -62,6 +62,7 @@ struct ProcessId {
 [[nodiscard]] std::optional<ProcessId> identify(int pid);  // nullopt when there is none (zombies count as none)
 [[nodiscard]] bool is_alive(const ProcessId& process);
 [[nodiscard]] int process_id();  // our own pid
+[[nodiscard]] unsigned user_id();  // of whom this process runs as
 // Returns every live descendant of `pid` (children of children…), without itself.
 [[nodiscard]] std::vector<ProcessId> descendants(int pid);
 // Opens a descriptor that becomes readable when the process ends; not_found if it has already ended, unsupported on
@@ -72,6 +73,7 @@ struct ProcessId {
 void ignore_broken_pipes();              // SIGPIPE -> EPIPE, for the whole process; children get the default back
 [[nodiscard]] std::string boot_id();     // /proc/sys/kernel/random/boot_id
 [[nodiscard]] std::string machine_id();  // /etc/machine-id, or empty
+[[nodiscard]] std::string host_name();   // of this machine; empty if it is unknown
 [[nodiscard]] std::optional<Path> find_program(const std::string& name);  // in PATH
 
 }  // namespace gridctl::os

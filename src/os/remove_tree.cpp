@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "os/files.hpp"
-#include "os/path_error.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::os {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,21 +9,12 @@
 
 #include "os/clock.hpp"
 #include "os/process.hpp"
+#include "os/ready.hpp"
 
 namespace gridctl::os {
 
 namespace {
 constexpr Duration k_exit_poll = std::chrono::milliseconds{20};  // how late an end is seen on kernels without pidfd
-
-// Provides the input as a file in memory, so that a child that does not read it cannot block or break us, unlike a
-// pipe.
-Result<Fd> input_file(const std::string& input) {
-  Fd fd{::memfd_create("input", MFD_CLOEXEC)};
-  if (!fd.valid()) return errno_error(errno, "cannot hold the input of a program");
-  TRY(write_all(fd.get(), as_bytes(input)));
-  if (::lseek(fd.get(), 0, SEEK_SET) < 0) return errno_error(errno, "cannot hold the input of a program");
-  return fd;
-}
 
 std::map<std::string, std::string> merged_environment(const std::map<std::string, std::string>& extra) {
   std::map<std::string, std::string> merged = extra;
@@ -85,7 +74,7 @@ Result<ExitStatus> follow(int pid, Collected& out, Collected& err, Duration time
 
 Result<std::pair<Fd, Fd>> output_pipe() {
   TRY_ASSIGN(auto ends, make_pipe());
-  if (::fcntl(ends.first.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error(errno, "cannot make a pipe");
+  TRY(set_nonblocking(ends.first.get()));
   return ends;
 }
 }  // namespace
@@ -95,8 +84,8 @@ Result<RunOutcome> run(const std::vector<std::string>& argv, const RunOptions& o
   TRY_ASSIGN(auto out, output_pipe());
   TRY_ASSIGN(auto err, output_pipe());
   Fd input;
-  if (!options.input.empty()) {
-    TRY_ASSIGN(input, input_file(options.input));
+  if (!options.input.empty()) {  // no pipe: a child that does not read it could block or break us
+    TRY_ASSIGN(input, memory_with(as_bytes(options.input)));
   }
   SpawnOptions how;
   how.stdin_fd = input.get();

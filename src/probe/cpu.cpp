@@ -18,22 +18,8 @@ constexpr std::array<std::string_view, 13> k_features{"avx",      "avx2",     "f
                                                       "avx_vnni", "amx_bf16", "amx_tile", "asimd",   "asimdhp",
                                                       "sve",      "sve2",     "bf16"};
 
-// Parses the list of CPUs into numbers; empty if it is not a list.
-std::vector<unsigned> cpus_of(std::string_view list) {
-  std::vector<unsigned> cpus;
-  if (count_cpu_list(list) == 0) return cpus;
-  for (const std::string& range : split(trim(list), ',')) {
-    const std::size_t dash = range.find('-');
-    const auto first = whole_number(std::string_view(range).substr(0, dash));
-    const auto last = dash == std::string::npos ? first : whole_number(std::string_view(range).substr(dash + 1));
-    for (std::uint64_t cpu = first.value_or(1); cpu <= last.value_or(0); ++cpu)
-      cpus.push_back(static_cast<unsigned>(cpu));
-  }
-  return cpus;
-}
-
 void read_topology(const HostFiles& files, CpuLayout& cpu) {
-  const std::vector<unsigned> online = cpus_of(files.read_line("/sys/devices/system/cpu/online"));
+  const std::vector<unsigned> online = parse_cpu_list(files.read_line("/sys/devices/system/cpu/online"));
   if (online.empty()) return;
   cpu.threads = static_cast<int>(online.size());
   std::set<std::uint64_t> sockets;
@@ -101,8 +87,8 @@ void add_cpu(const HostFiles& files, Inventory& inventory) {
     add_gap(inventory.gaps, "cpu.numa", GapReason::not_supported, "the kernel was built without NUMA");
   if (inventory.cpu.features.empty())
     add_gap(inventory.gaps, "cpu.features", GapReason::not_reported, "/proc/cpuinfo lists none of the known features");
-  for (const std::string& line : split_lines(files.read("/proc/meminfo").value_or("")))
-    if (line.starts_with("MemAvailable:")) inventory.memory_free_bytes = memory_size(line.substr(13), "kB");
+  const std::string left = line_value(files.read("/proc/meminfo").value_or(""), "MemAvailable:");
+  inventory.memory_free_bytes = memory_size(left, "kB");
   if (inventory.memory_free_bytes && inventory.memory_bytes != 0)  // a control group may allow less than is free
     inventory.memory_free_bytes = std::min(*inventory.memory_free_bytes, inventory.memory_bytes);
 }

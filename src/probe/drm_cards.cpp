@@ -7,19 +7,13 @@
 
 namespace gridctl::probe {
 
-std::string value_of(std::string_view text, std::string_view key) {
-  for (const std::string& line : split_lines(text))
-    if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
-  return {};
-}
-
 std::vector<DrmCard> drm_cards(const HostFiles& files, std::string_view vendor) {
   std::vector<DrmCard> cards;
   for (const std::string& name : files.list("/sys/class/drm")) {
     if (!name.starts_with("card") || name.find('-') != std::string::npos) continue;  // "card0-HDMI-A-1" is a socket
     const std::string device = "/sys/class/drm/" + name + "/device";
     if (files.read_line(device + "/vendor") != vendor) continue;
-    const std::string pci = pci_address(value_of(files.read(device + "/uevent").value_or(""), "PCI_SLOT_NAME="));
+    const std::string pci = pci_address(line_value(files.read(device + "/uevent").value_or(""), "PCI_SLOT_NAME="));
     if (!pci.empty() && cards.size() < wire::k_health_gpus_max) cards.push_back({device, pci});
   }
   return cards;

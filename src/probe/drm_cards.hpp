@@ -21,7 +21,5 @@ struct DrmCard {
 [[nodiscard]] std::vector<DrmCard> drm_cards(const HostFiles& files, std::string_view vendor);
 // Returns the first temperature of the card's sensors in degrees Celsius.
 [[nodiscard]] std::optional<int> temperature(const HostFiles& files, const DrmCard& card);
-// Returns the value of "KEY=…" or "KEY:…" at the beginning of a line, without blanks around it; "" if no line has the key.
-[[nodiscard]] std::string value_of(std::string_view text, std::string_view key);
 
 }  // namespace gridctl::probe

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/random.hpp"
 #include "probe/cgroup.hpp"
@@ -14,12 +15,7 @@ namespace {
 constexpr std::uint64_t k_ids_wanted = 65536;  // an image's files are owned by ids up to 65535
 
 std::uint32_t own_uid(const HostFiles& files) {
-  for (const std::string& line : split_lines(files.read("/proc/self/status").value_or("")))
-    if (line.starts_with("Uid:")) {
-      const std::vector<std::string> ids = split(std::string(trim(std::string_view(line).substr(4))), '\t');
-      return static_cast<std::uint32_t>(whole_number(trim(ids.front())).value_or(0));
-    }
-  return 0;
+  return leading_number<std::uint32_t>(line_value(files.read("/proc/self/status").value_or(""), "Uid:")).value_or(0);
 }
 
 // Tries the agent's later steps: it creates the folder and writes a file into it.
@@ -69,20 +65,22 @@ std::string user_name(std::string_view passwd, std::uint32_t uid) {
   return {};
 }
 
-std::string mount_options(std::string_view mountinfo, const os::Path& path) {
+MountPoint mount_of_path(std::string_view mountinfo, const os::Path& path) {
   const std::string wanted = path.lexically_normal().string();
   std::size_t best = 0;
-  std::string options;
+  MountPoint mount;
   for (const std::string& line : split_lines(mountinfo)) {
     const std::vector<std::string> fields = split(line, ' ');
+    const auto dash = std::ranges::find(fields, "-");
     if (fields.size() < 6) continue;
     const std::string point = unescaped_mount(fields[4]);
     const bool holds = point == "/" || wanted == point || wanted.starts_with(point + "/");
     if (!holds || point.size() < best) continue;  // a later mount on the same point hides the earlier one
     best = point.size();
-    options = fields[5];
+    mount.options = split(fields[5], ',');
+    if (fields.end() - dash > 2) mount.source = *(dash + 2);
   }
-  return options;
+  return mount;
 }
 
 HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::Path& home, os::Clock& clock) {
@@ -97,9 +95,8 @@ HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::P
   facts.home_file_system = os::file_system_kind(home);
   std::error_code error;
   const os::Path real = std::filesystem::weakly_canonical(home, error);
-  const std::string options = mount_options(files.read("/proc/self/mountinfo").value_or(""), error ? home : real);
-  const std::vector<std::string> words = split(options, ',');
-  facts.home_noexec = std::ranges::find(words, "noexec") != words.end();
+  const MountPoint mount = mount_of_path(files.read("/proc/self/mountinfo").value_or(""), error ? home : real);
+  facts.home_noexec = std::ranges::find(mount.options, "noexec") != mount.options.end();
   const auto shm = std::filesystem::space(files.at("/dev/shm"), error);
   if (!error && files.exists("/dev/shm")) facts.shm_bytes = shm.capacity;
   facts.subuid = has_id_range(files.read("/etc/subuid").value_or(""), facts.user, facts.uid) &&

@@ -14,9 +14,12 @@ namespace gridctl::probe {
 [[nodiscard]] bool has_id_range(std::string_view subid_file, std::string_view user, std::uint32_t uid);
 // Returns the name of a uid in a passwd file, or an empty text.
 [[nodiscard]] std::string user_name(std::string_view passwd, std::uint32_t uid);
-// Returns the options of the mount that holds `path`, from /proc/self/mountinfo; empty if unknown.
-[[nodiscard]] std::string mount_options(std::string_view mountinfo, const os::Path& path);
-
+// Returns the mount that holds `path`, from /proc/self/mountinfo; empty if unknown.
+struct MountPoint {
+  std::vector<std::string> options;  // "rw", "noexec"
+  std::string source;                // "/dev/sda3"
+};
+[[nodiscard]] MountPoint mount_of_path(std::string_view mountinfo, const os::Path& path);
 // Decodes a path of mountinfo, in which a blank is written \040.
 [[nodiscard]] std::string unescaped_mount(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "os/random.hpp"
 #include "probe/engines.hpp"
+#include "probe/facts.hpp"
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
 #include "probe/health_packages.hpp"
@@ -62,7 +63,7 @@ std::vector<ToolCall> calls_of(const HealthOptions& options, const HostFiles& fi
   if (options.engines) {
     for (ToolCall call : {docker_call(), podman_call()})
       if (find_tool(options.toolbox, call.argv.front())) calls.push_back(std::move(call));
-    const std::string source = mount_source(files.read("/proc/self/mountinfo").value_or(""), options.home);
+    const std::string source = mount_of_path(files.read("/proc/self/mountinfo").value_or(""), options.home).source;
     if (source.starts_with("/dev/") && find_tool(options.toolbox, "smartctl"))
       calls.push_back({{"smartctl", "-H", "-j", "/dev/" + whole_disk(source.substr(5))}});
   }

@@ -19,24 +19,6 @@ std::string whole_disk(std::string_view partition) {
   return std::string(numbered ? partition : partition.substr(0, last + 1));
 }
 
-std::string mount_source(std::string_view mountinfo, const os::Path& path) {
-  const std::string wanted = path.lexically_normal().string();
-  std::size_t best = 0;
-  std::string source;
-  for (const std::string& line : split_lines(mountinfo)) {
-    const std::size_t dash = line.find(" - ");
-    const std::vector<std::string> fields = split(line, ' ');
-    if (dash == std::string::npos || fields.size() < 6) continue;
-    const std::string& point = fields[4];
-    const bool holds = point == "/" || wanted == point || wanted.starts_with(point + "/");
-    const std::vector<std::string> tail = split(std::string_view(line).substr(dash + 3), ' ');
-    if (!holds || point.size() < best || tail.size() < 2) continue;
-    best = point.size();
-    source = tail[1];
-  }
-  return source;
-}
-
 void read_disk_health(const HostFiles& files, const os::Path& home, wire::DiskHealth& disk) {
   std::error_code error;
   const os::Path real = std::filesystem::weakly_canonical(home, error);
@@ -46,9 +28,9 @@ void read_disk_health(const HostFiles& files, const os::Path& home, wire::DiskHe
     disk.total_bytes = space.capacity;
   }
   const std::string mounts = files.read("/proc/self/mountinfo").value_or("");
-  const std::vector<std::string> options = split(mount_options(mounts, place), ',');
-  disk.read_only = std::ranges::find(options, "ro") != options.end();
-  const std::string source = mount_source(mounts, place);
+  const MountPoint mount = mount_of_path(mounts, place);
+  disk.read_only = std::ranges::find(mount.options, "ro") != mount.options.end();
+  const std::string& source = mount.source;
   if (!source.starts_with("/dev/")) return;
   const std::string name = source.substr(source.rfind('/') + 1);
   disk.file_system_errors = files.read_number("/sys/fs/ext4/" + name + "/errors_count").value_or(0);

@@ -37,8 +37,8 @@ std::map<std::string, std::string> kfd_gpus(const HostFiles& files) {
     const std::string id = files.read_line(nodes + "/" + node + "/gpu_id");
     if (id.empty() || id == "0") continue;  // a processor
     const std::string properties = files.read(nodes + "/" + node + "/properties").value_or("");
-    const auto location = whole_number(value_of(properties, "location_id "));
-    const auto domain = whole_number(value_of(properties, "domain "));
+    const auto location = whole_number(line_value(properties, "location_id "));
+    const auto domain = whole_number(line_value(properties, "domain "));
     if (!location || *location > 0xffff || domain.value_or(0) > 0xffff) continue;
     const auto at = static_cast<unsigned>(*location);
     found[id] =
@@ -67,7 +67,7 @@ void add_kfd_processes(const HostFiles& files, std::vector<GpuHealth>& gpus) {
 }  // namespace
 
 std::optional<RasCount> parse_ras_count(std::string_view text) {
-  const auto uncorrected = whole_number(value_of(text, "ue: ")), corrected = whole_number(value_of(text, "ce: "));
+  const auto uncorrected = whole_number(line_value(text, "ue: ")), corrected = whole_number(line_value(text, "ce: "));
   if (!uncorrected || !corrected) return std::nullopt;
   return RasCount{*uncorrected, *corrected};
 }
@@ -95,8 +95,8 @@ std::vector<GpuHealth> amd_health(const HostFiles& files) {
 
 std::optional<DrmClient> parse_fdinfo(std::string_view text) {
   DrmClient client;
-  client.driver = value_of(text, "drm-driver:");
-  client.pci = pci_address(value_of(text, "drm-pdev:"));
+  client.driver = line_value(text, "drm-driver:");
+  client.pci = pci_address(line_value(text, "drm-pdev:"));
   if (client.driver.empty() || client.pci.empty()) return std::nullopt;
   for (const std::string& line : split_lines(text))
     for (const std::string_view key : {"drm-total-vram", "drm-total-local", "drm-memory-vram"})
@@ -163,11 +163,11 @@ std::vector<std::string> stuck_tools(const HostFiles& files, Duration since) {
 void read_load(const HostFiles& files, wire::HealthReport& report) {
   const std::string memory = files.read("/proc/meminfo").value_or("");
   report.memory_bytes = parse_memory_total(memory);
-  report.memory_available = memory_size(value_of(memory, "MemAvailable:"), "KiB").value_or(0);
+  report.memory_available = memory_size(line_value(memory, "MemAvailable:"), "KiB").value_or(0);
   report.memory_pressure = parse_pressure(files.read("/proc/pressure/memory").value_or(""));
   if (const auto load = leading_number<double>(files.read_line("/proc/loadavg")); load && *load >= 0)
     report.load1 = *load;
-  report.cpus = count_cpu_list(files.read_line("/sys/devices/system/cpu/online"));
+  report.cpus = static_cast<unsigned>(parse_cpu_list(files.read_line("/sys/devices/system/cpu/online")).size());
 }
 
 std::optional<double> parse_pressure(std::string_view text) {

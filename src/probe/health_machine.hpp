@@ -40,8 +40,6 @@ struct DrmClient {
 void read_disk_health(const HostFiles& files, const os::Path& home, wire::DiskHealth& disk);
 // Returns the complete disk of a partition: "sda3" -> "sda", "nvme0n1p2" -> "nvme0n1".
 [[nodiscard]] std::string whole_disk(std::string_view partition);
-// Returns the source of the mount that holds `path`: "/dev/sda3".
-[[nodiscard]] std::string mount_source(std::string_view mountinfo, const os::Path& path);
 
 // Reads available memory, pressure, load and processors.
 void read_load(const HostFiles& files, wire::HealthReport& report);

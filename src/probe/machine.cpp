@@ -11,17 +11,6 @@
 namespace gridctl::probe {
 namespace {
 
-// Returns the text after "KEY : " on the first line that begins with the key.
-std::string value_after(std::string_view text, std::string_view key, char separator) {
-  for (const std::string& line : split_lines(text)) {
-    if (!line.starts_with(key)) continue;
-    const std::size_t at = line.find(separator);
-    if (at == std::string::npos || trim(std::string_view(line).substr(0, at)) != key) continue;
-    return std::string(trim(std::string_view(line).substr(at + 1)));
-  }
-  return {};
-}
-
 constexpr std::string_view machine_architecture() {
 #if defined(__x86_64__)
   return "x86_64";
@@ -46,34 +35,38 @@ os::Path existing(os::Path path) {
 
 std::string parse_cpu_model(std::string_view cpuinfo) {
   for (const std::string_view key : {"model name", "cpu model", "Processor", "Model", "Hardware", "uarch"})
-    if (std::string value = available(value_after(cpuinfo, key, ':')); !value.empty()) return value;
+    for (const std::string& line : split_lines(cpuinfo)) {
+      const std::size_t colon = line.find(':');
+      if (colon == std::string::npos || trim(std::string_view(line).substr(0, colon)) != key) continue;
+      if (std::string value = available(std::string_view(line).substr(colon + 1)); !value.empty()) return value;
+      break;
+    }
   return {};
 }
 
-unsigned count_cpu_list(std::string_view list) {
+std::vector<unsigned> parse_cpu_list(std::string_view list) {
   constexpr std::uint64_t k_cpus_max = 65536;  // the kernel's own limit is 8192
-  std::uint64_t count = 0;
+  std::vector<unsigned> cpus;
   for (const std::string& range : split(trim(list), ',')) {
     const std::size_t dash = range.find('-');
     const auto first = whole_number(std::string_view(range).substr(0, dash));
     const auto last = dash == std::string::npos ? first : whole_number(std::string_view(range).substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= k_cpus_max) return 0;
-    count += *last - *first + 1;
-    if (count > k_cpus_max) return 0;
+    if (!first || !last || *last < *first || *last >= k_cpus_max) return {};
+    if (cpus.size() + *last - *first >= k_cpus_max) return {};
+    for (std::uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<unsigned>(cpu));
   }
-  return static_cast<unsigned>(count);
+  return cpus;
 }
 
 std::string parse_pretty_name(std::string_view os_release) {
-  std::string name = value_after(os_release, "PRETTY_NAME", '=');
+  std::string name = line_value(os_release, "PRETTY_NAME=");
   if (name.size() >= 2 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front())
     name = name.substr(1, name.size() - 2);
   return available(name);
 }
 
 std::uint64_t parse_memory_total(std::string_view meminfo) {
-  const std::string value = value_after(meminfo, "MemTotal", ':');
-  return memory_size(value, "kB").value_or(0);
+  return memory_size(line_value(meminfo, "MemTotal:"), "kB").value_or(0);
 }
 
 void read_machine(const HostFiles& files, const os::Path& home, Inventory& inventory) {
@@ -90,10 +83,11 @@ void read_machine(const HostFiles& files, const os::Path& home, Inventory& inven
   if (inventory.machine_id.empty()) note("no /etc/machine-id: only its host key identifies the machine");
 
   const CgroupLimits limits = cgroup_limits(files);
-  const unsigned allowed =
-      count_cpu_list(value_after(files.read("/proc/self/status").value_or(""), "Cpus_allowed_list", ':'));
-  const unsigned online = count_cpu_list(files.read_line("/sys/devices/system/cpu/online"));
-  inventory.cpus = allowed != 0 && online != 0 ? std::min(allowed, online) : std::max(allowed, online);
+  const std::size_t allowed =
+      parse_cpu_list(line_value(files.read("/proc/self/status").value_or(""), "Cpus_allowed_list:")).size();
+  const std::size_t online = parse_cpu_list(files.read_line("/sys/devices/system/cpu/online")).size();
+  const std::size_t cpus = allowed != 0 && online != 0 ? std::min(allowed, online) : std::max(allowed, online);
+  inventory.cpus = static_cast<double>(cpus);
   if (limits.cpus && *limits.cpus < inventory.cpus) inventory.cpus = std::round(*limits.cpus * 100) / 100;
   if (inventory.cpus == 0) note("the number of usable CPUs could not be read from /proc/self/status");
   inventory.memory_bytes = parse_memory_total(files.read("/proc/meminfo").value_or(""));

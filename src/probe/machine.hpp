@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/inventory.hpp"
 #include "probe/host_files.hpp"
@@ -11,8 +12,8 @@ namespace gridctl::probe {
 
 // Returns "model name" of /proc/cpuinfo on x86, the nearest equivalent elsewhere.
 [[nodiscard]] std::string parse_cpu_model(std::string_view cpuinfo);
-// Counts the processors of "0-3,8,10-11"; 0 if it is not a list.
-[[nodiscard]] unsigned count_cpu_list(std::string_view list);
+// Returns the processors of "0-3,8,10-11"; none if it is not a list.
+[[nodiscard]] std::vector<unsigned> parse_cpu_list(std::string_view list);
 [[nodiscard]] std::string parse_pretty_name(std::string_view os_release);
 [[nodiscard]] std::uint64_t parse_memory_total(std::string_view meminfo);  // bytes
 

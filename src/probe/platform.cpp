@@ -75,9 +75,9 @@ std::string machine_of_kernel(const HostFiles& files) {
 std::string machine_kind(const HostFiles& files, const std::string& maker, const std::string& product) {
   if (std::string kind = machine_of_maker(maker, product); !kind.empty()) return kind;
   if (std::string kind = machine_of_kernel(files); !kind.empty()) return kind;
-  for (const std::string& line : split_lines(files.read("/proc/cpuinfo").value_or("")))
-    if (line.starts_with("flags")) return text_has(line, " hypervisor") ? "virtual machine" : "none";
-  return {};
+  const std::string flags = line_value(files.read("/proc/cpuinfo").value_or(""), "flags");
+  if (flags.empty()) return {};
+  return text_has(flags, " hypervisor") ? "virtual machine" : "none";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
                  false));
   TRY_ASSIGN(const std::vector<JobId> bags, bags_with_workers(impl_->db, owner, from));
   for (const JobId& bag : bags) {
-    TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, bag, from, now));
+    TRY_ASSIGN(const SharedPrice shared, shared_by_workers(impl_->db, bag, from, now));
     spending.usd -= shared.usd;
     spending.usd_per_hour -= shared.usd_per_hour;
   }

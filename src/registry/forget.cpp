@@ -79,7 +79,7 @@ Result<std::vector<JobId>> forget_job(const os::Path& state_directory, const Job
   TRY(db.prepare("UPDATE jobs SET spec = spec WHERE n = (SELECT max(n) FROM jobs WHERE id != ?1 AND NOT (id > ?1 || 'r' AND id < ?1 || 's'))")
           .bind(id.value)
           .run());
-  TRY_ASSIGN(const Shared shared, shared_by_workers(db, id, month_begins, now));
+  TRY_ASSIGN(const SharedPrice shared, shared_by_workers(db, id, month_begins, now));
   std::map<std::string, double> usd;  // by owner
   for (const ForgottenRow& row : rows) {
     TRY(check_pins(db, row.id));

@@ -350,7 +350,7 @@ Result<Spent> Registry::spent(const JobId& id, WallTime now) {
     spent.usd += its.usd;
   }
   if (others.empty()) return spent;
-  TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, id, {}, now));
+  TRY_ASSIGN(const SharedPrice shared, shared_by_workers(impl_->db, id, {}, now));
   spent.usd -= shared.usd;
   return spent;
 }

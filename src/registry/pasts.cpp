@@ -40,7 +40,7 @@ Result<std::map<std::string, Registry::Past>> Registry::pasts(WallTime now) {
       past.usd += twin->second.usd;
   TRY_ASSIGN(const std::vector<JobId> bags, bags_with_workers(impl_->db, "", {}));
   for (const JobId& bag : bags) {
-    TRY_ASSIGN(const Shared shared, shared_by_workers(impl_->db, bag, {}, now));
+    TRY_ASSIGN(const SharedPrice shared, shared_by_workers(impl_->db, bag, {}, now));
     all[bag.value].usd -= shared.usd;
   }
   return all;

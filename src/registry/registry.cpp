@@ -45,7 +45,7 @@ Result<void> prepare_schema(db::Database& db, const os::Path& path) {
 // Whoever can write here can make us run what they like, and whoever can read here has the keys.
 Result<void> check_ours(const os::Path& directory) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
-  TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd.get()));
+  TRY_ASSIGN(const os::FileStatus owner, os::status_of(fd.get()));
   if (!owner.is_ours)
     return make_error(Code::state_unreadable, "the state directory " + directory.string() + " belongs to another user",
                       "gridctl --state DIR …");

@@ -67,14 +67,14 @@ constexpr std::string_view k_of_bag = " WHERE (job = ?1 OR (job > ?1 || 'r' AND 
 
 }  // namespace
 
-Shared shared_by(const std::vector<WorkerRun>& runs, std::int64_t from_ms) {
+SharedPrice shared_by(const std::vector<WorkerRun>& runs, std::int64_t from_ms) {
   std::map<std::string, std::vector<PriceStep>> steps;
   std::map<std::string, std::vector<double>> now;
   for (const WorkerRun& run : runs) {
     add_steps(run, from_ms, steps[run.host]);
     if (run.goes_on) now[run.host].push_back(price_at(run, run.until_ms));
   }
-  Shared shared;
+  SharedPrice shared;
   for (auto& [host, its] : steps) shared.usd += saved_on_one(std::move(its));
   for (const auto& [host, prices] : now) {
     for (const double price : prices) shared.usd_per_hour += price;
@@ -83,13 +83,13 @@ Shared shared_by(const std::vector<WorkerRun>& runs, std::int64_t from_ms) {
   return shared;
 }
 
-Result<Shared> shared_by_workers(db::Database& db, const JobId& leader, WallTime from, WallTime now) {
+Result<SharedPrice> shared_by_workers(db::Database& db, const JobId& leader, WallTime from, WallTime now) {
   bool has_workers = false;
   db::Statement names = db.prepare("SELECT id, name FROM jobs WHERE id > ?1 || 'r' AND id < ?1 || 's'");
   TRY(names.bind(leader.value).each([&](const db::Statement& row) {
     has_workers = has_workers || row.text(1).ends_with("-w" + std::to_string(twin_number({row.text(0)})));
   }));
-  if (!has_workers) return Shared{};
+  if (!has_workers) return SharedPrice{};
   std::map<std::pair<std::string, std::int64_t>, WorkerRun> runs;
   db::Statement attempts = db.prepare("SELECT job, number, provider, price, started_ms, ended_ms FROM attempts" + std::string(k_of_bag) +
                                       " AND started_ms IS NOT NULL AND (ended_ms IS NULL OR ended_ms > ?2)");
@@ -97,7 +97,7 @@ Result<Shared> shared_by_workers(db::Database& db, const JobId& leader, WallTime
     const bool goes_on = row.is_null(5);
     runs[{row.text(0), row.integer(1)}] = {row.text(2), row.integer(4), goes_on ? now.ms : row.integer(5), goes_on, row.real(3)};
   }));
-  if (runs.size() < 2) return Shared{};
+  if (runs.size() < 2) return SharedPrice{};
   db::Statement changes = db.prepare("SELECT job, number, at_ms, more FROM price_changes" + std::string(k_of_bag));
   TRY(changes.bind(leader.value).each([&](const db::Statement& row) {
     if (const auto run = runs.find({row.text(0), row.integer(1)}); run != runs.end())

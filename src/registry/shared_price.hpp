@@ -35,15 +35,15 @@ struct WorkerRun {
 };
 
 // The amount by which these cost less together than each of them alone.
-struct Shared {
+struct SharedPrice {
   double usd = 0;
   double usd_per_hour = 0;  // of those that go on
 };
 // Pure. Counts from `from_ms` on.
-[[nodiscard]] Shared shared_by(const std::vector<WorkerRun>& runs, std::int64_t from_ms);
+[[nodiscard]] SharedPrice shared_by(const std::vector<WorkerRun>& runs, std::int64_t from_ms);
 
 // Reads what the workers of the bag `leader` share; nothing for any other job.
-[[nodiscard]] Result<Shared> shared_by_workers(db::Database& db, const JobId& leader, WallTime from, WallTime now);
+[[nodiscard]] Result<SharedPrice> shared_by_workers(db::Database& db, const JobId& leader, WallTime from, WallTime now);
 // Returns the leaders of bags that have further workers with attempts that had not ended by `from`. `owner`: empty means anybody's.
 [[nodiscard]] Result<std::vector<JobId>> bags_with_workers(db::Database& db, const std::string& owner, WallTime from);
 

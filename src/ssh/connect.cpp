@@ -2,15 +2,15 @@
 #include "ssh/connect.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "os/log.hpp"
+#include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "os/random.hpp"
 #include "ssh/known_hosts.hpp"
-#include "ssh/libssh2_channel.hpp"
-#include "ssh/libssh2_login.hpp"
 #include "ssh/libssh2_session.hpp"
-#include "ssh/slots.hpp"
 #include "ssh/system_ssh.hpp"
 
 namespace gridctl::ssh {
@@ -19,6 +19,17 @@ namespace {
 constexpr Duration k_login_max = std::chrono::seconds{30};  // from the first byte to the end of the login
 constexpr Duration k_backoff_first = std::chrono::milliseconds{250};
 constexpr Duration k_backoff_max = std::chrono::seconds{4};  // a deadline is some 30 s: several tries fit
+
+struct Slots {
+  os::Mutex mutex;
+  os::Condition freed;
+  std::map<std::string, int> taken GRIDCTL_GUARDED_BY(mutex);
+};
+
+Slots& slots() {
+  static Slots all;
+  return all;
+}
 
 using Pins = std::vector<HostKey>;
 
@@ -125,6 +136,29 @@ Result<Value> with_retries(const Target& target, BootTime deadline, os::Clock& c
 }
 
 }  // namespace
+
+Result<LoginSlot> LoginSlot::acquire(const std::string& address, BootTime deadline, os::Clock& clock) {
+  Slots& all = slots();
+  const os::MutexLock lock(all.mutex);
+  while (all.taken[address] >= k_logins_per_host_max) {
+    if (clock.boot() >= deadline)
+      return make_error(Code::timed_out, "cannot log in to " + address + ": " + std::to_string(k_logins_per_host_max) +
+                                             " other logins to it were under way until the deadline");
+    all.freed.wait_for(all.mutex, std::chrono::milliseconds{200});  // the deadline's clock is not the condition's
+  }
+  ++all.taken[address];
+  return LoginSlot{address};
+}
+
+LoginSlot::LoginSlot(LoginSlot&& other) noexcept : address_(std::exchange(other.address_, {})) {}
+
+LoginSlot::~LoginSlot() {
+  if (address_.empty()) return;
+  Slots& all = slots();
+  const os::MutexLock lock(all.mutex);
+  if (--all.taken[address_] == 0) all.taken.erase(address_);
+  all.freed.notify_all();
+}
 
 Result<std::unique_ptr<Channel>> connect(const Target& target, const std::string& command, BootTime deadline,
                                          os::Clock& clock) {

@@ -12,6 +12,22 @@
 
 namespace gridctl::ssh {
 
+// Limits this process to 8 simultaneous logins to one host: sshd drops more (MaxStartups 10:30:100).
+class LoginSlot {
+ public:
+  // Waits for a free slot; timed_out at the deadline.
+  [[nodiscard]] static Result<LoginSlot> acquire(const std::string& address, BootTime deadline, os::Clock& clock);
+  LoginSlot(LoginSlot&& other) noexcept;
+  LoginSlot& operator=(LoginSlot&&) = delete;
+  ~LoginSlot();
+
+ private:
+  explicit LoginSlot(std::string address) : address_(std::move(address)) {}
+  std::string address_;  // empty when moved from
+};
+
+inline constexpr int k_logins_per_host_max = 8;
+
 // Logs in and starts `command` (no terminal). Blocks, until `deadline` at most: for threads of a pool, because
 // libssh2's login, the name lookup and ssh-agent block anyway; an established channel does not, and is for a loop. At
 // most 8 logins to one host are under way at once in this process; a host that is busy with logins (MaxStartups) is

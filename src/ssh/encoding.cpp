@@ -65,19 +65,13 @@ std::optional<std::uint8_t> FieldReader::byte() {
 std::optional<std::uint32_t> FieldReader::number() {
   const auto four = take(4);
   if (!four) return std::nullopt;
-  std::uint32_t value = 0;
-  for (const char c : *four) value = value << 8 | static_cast<unsigned char>(c);
-  return value;
+  return number_at(*four, 0);
 }
 
 std::optional<std::string_view> FieldReader::text() {
   const auto size = number();
   if (!size) return std::nullopt;
   return take(*size);
-}
-
-void append_number(std::string& to, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(value >> shift & 255));
 }
 
 void append_text(std::string& to, std::string_view text) {

@@ -31,7 +31,6 @@ class FieldReader {
   std::string_view bytes_;
 };
 
-void append_number(std::string& to, std::uint32_t value);
 void append_text(std::string& to, std::string_view text);
 
 }  // namespace gridctl::ssh

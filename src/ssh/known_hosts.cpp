@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "os/files.hpp"
 #include "ssh/encoding.hpp"
 #include "ssh/known_hosts.hpp"
 #include "ssh/target.hpp"
@@ -95,6 +96,19 @@ Error mismatch_error(const Target& target, std::span<const HostKey> pins, const 
       "the host key of " + target.address() + " has changed: pinned is " + describe(pins) + ", the host shows " +
           shown + "; either it was reinstalled or someone stands in between; nothing was sent",
       "ask the host's owner, then: gridctl provider register NAME " + target.peer() + " --host-key SHA256:…");
+}
+
+std::optional<std::string> parse_recognised_key(std::string_view words) {
+  // The last match counts: those of jump hosts come before.
+  const std::size_t known = words.rfind(" is known and matches the ");
+  if (known == std::string_view::npos) return std::nullopt;
+  const std::string_view before = words.substr(0, known);
+  const std::size_t at = std::max(before.rfind("Server host key: ") + 1, before.rfind("Server host certificate: ") + 1);
+  if (at == 0) return std::nullopt;
+  const std::size_t print = before.find("SHA256:", at);
+  if (print == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = before.substr(print);
+  return std::string(rest.substr(0, rest.find_first_of(", \r\n")));
 }
 
 }  // namespace gridctl::ssh

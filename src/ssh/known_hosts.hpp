@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads known_hosts lines and describes host keys; shared by both transports.
+// Reads known_hosts lines and describes host keys; shared by both transports. Asks the user's own ssh about a host's
+// key: known_hosts (hashed or not), certificates and their authorities.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "os/clock.hpp"
 #include "ssh/target.hpp"
 
 namespace gridctl::ssh {
@@ -21,5 +23,12 @@ namespace gridctl::ssh {
 [[nodiscard]] std::string describe(std::span<const HostKey> keys);
 // Returns host_key_mismatch for a changed or, with no pins, an unknown key; `shown` is "TYPE SHA256:…".
 [[nodiscard]] Error mismatch_error(const Target& target, std::span<const HostKey> pins, const std::string& shown);
+
+// Returns the fingerprint of the key by which the user's ssh recognises the host now; nullopt if it does not, or there
+// is no ssh program. No login is made and nothing is written.
+[[nodiscard]] std::optional<std::string> key_known_to_user(const Target& target, BootTime deadline, os::Clock& clock);
+
+// Parses the output of `ssh -v`.
+[[nodiscard]] std::optional<std::string> parse_recognised_key(std::string_view words);
 
 }  // namespace gridctl::ssh

@@ -10,7 +10,7 @@
 // makes one. A packet that libssh2 builds on its stack (end of input, keepalive) cannot be repeated if it is half sent:
 // it
 // goes out only when the socket has room for all of it.
-#include "ssh/libssh2_channel.hpp"
+#include "ssh/libssh2_session.hpp"
 
 #include <algorithm>
 #include <array>

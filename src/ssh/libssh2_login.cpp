@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssh/libssh2_login.hpp"
+#include "ssh/libssh2_session.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -233,4 +233,9 @@ std::vector<std::string> libssh2_host_key_types() {
   return {"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"};
 }
 
+std::string libssh2_in_use() {
+  const char* version = ::libssh2_version(0);
+  return version == nullptr ? std::string{} : version;
+}
+
 }  // namespace gridctl::ssh

@@ -15,6 +15,7 @@
 #include "base/time.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
+#include "ssh/channel.hpp"
 #include "ssh/target.hpp"
 
 namespace gridctl::ssh {
@@ -76,5 +77,16 @@ class Session {
 
 // Returns the types requested if none is pinned.
 [[nodiscard]] std::vector<std::string> libssh2_host_key_types();
+
+inline constexpr std::string_view k_only_ssh = ", which libssh2 cannot use";  // said of what the ssh program could
+
+// Logs in: key files first, then the keys of ssh-agent. auth_refused with the keys that were offered and why others
+// were not; unsupported if one of those others may be the right one and the `ssh` program could offer it. Offers at
+// most 5 keys (MaxAuthTries is 6).
+[[nodiscard]] Result<void> log_in(Session& session, const Target& target, BootTime deadline);
+
+// Takes over a session in which `channel` runs its command.
+[[nodiscard]] std::unique_ptr<Channel> make_libssh2_channel(std::unique_ptr<Session> session, LIBSSH2_CHANNEL* channel,
+                                                            std::string peer);
 
 }  // namespace gridctl::ssh

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
@@ -39,45 +38,40 @@ const std::string& version_in_use() {
   return version;
 }
 
-std::vector<std::string> base_argv(const Target& target, const os::Path& known_hosts, const char* checking,
-                                   Duration left) {
+// Returns ssh's arguments up to the host: `flags` and `options`, and what keeps each use of it from asking, waiting and
+// sharing.
+std::vector<std::string> ssh_argv(const Target& target, const std::vector<std::string>& flags,
+                                  std::vector<std::string> options, Duration left) {
   const auto whole_seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
+  options.insert(options.end(),
+                 {"BatchMode=yes", "UpdateHostKeys=no", "ControlMaster=no", "ControlPath=none", "ClearAllForwardings=yes",
+                  "PermitLocalCommand=no", "RemoteCommand=none", "RequestTTY=no", "ConnectionAttempts=1",
+                  "ConnectTimeout=" + std::to_string(whole_seconds)});
   std::vector<std::string> argv = {"ssh", "-T", "-x", "-a"};
+  argv.insert(argv.end(), flags.begin(), flags.end());
   if (!target.config.empty()) argv.insert(argv.end(), {"-F", target.config.native()});
-  // The user's configuration applies to everything except what decides whom we trust and what would disturb the stream.
-  for (const std::string& option : {std::string{"BatchMode=yes"},
-                                    "StrictHostKeyChecking=" + std::string{checking},
-                                    "UserKnownHostsFile=" + option_path(known_hosts),
-                                    std::string{"GlobalKnownHostsFile=/dev/null"},
-                                    "HostKeyAlias=" + target.pin_name(),
-                                    std::string{"CheckHostIP=no"},
-                                    std::string{"VerifyHostKeyDNS=no"},
-                                    std::string{"UpdateHostKeys=no"},
-                                    std::string{"HashKnownHosts=no"},
-                                    std::string{"ControlMaster=no"},
-                                    std::string{"ControlPath=none"},
-                                    std::string{"ClearAllForwardings=yes"},
-                                    std::string{"PermitLocalCommand=no"},
-                                    std::string{"NoHostAuthenticationForLocalhost=no"},
-                                    std::string{"Tunnel=no"},
-                                    std::string{"RemoteCommand=none"},
-                                    std::string{"RequestTTY=no"},
-                                    std::string{"LogLevel=VERBOSE"},
-                                    "ConnectTimeout=" + std::to_string(whole_seconds),
-                                    std::string{"ConnectionAttempts=1"},
-                                    std::string{"ServerAliveInterval=15"},
-                                    std::string{"ServerAliveCountMax=3"}})
-    argv.insert(argv.end(), {"-o", option});
-  // A command in the user's configuration may supply keys for any host, but ours are pinned. Before 8.5, there was no
-  // such option.
-  if (knows_host_key_commands(version_in_use())) argv.insert(argv.end(), {"-o", "KnownHostsCommand=none"});
-  for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
-  argv.insert(argv.end(), {"-o", "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"}
-                                                                                 : option_path(target.agent_socket))});
-  if (target.identities_only) argv.insert(argv.end(), {"-o", "IdentitiesOnly=yes"});
+  for (const std::string& option : options) argv.insert(argv.end(), {"-o", option});
   if (!target.jump.empty()) argv.insert(argv.end(), {"-J", target.jump});
   argv.insert(argv.end(), {"-p", std::to_string(target.port), "-l", target.user});
   return argv;
+}
+
+// The user's configuration applies to everything except what decides whom we trust and what would disturb the stream.
+std::vector<std::string> base_argv(const Target& target, const os::Path& known_hosts, const char* checking,
+                                   Duration left) {
+  std::vector<std::string> options = {
+      "StrictHostKeyChecking=" + std::string{checking}, "UserKnownHostsFile=" + option_path(known_hosts),
+      "GlobalKnownHostsFile=/dev/null", "HostKeyAlias=" + target.pin_name(), "CheckHostIP=no", "VerifyHostKeyDNS=no",
+      "HashKnownHosts=no", "NoHostAuthenticationForLocalhost=no", "Tunnel=no", "LogLevel=VERBOSE",
+      "ServerAliveInterval=15", "ServerAliveCountMax=3",
+      "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"} : option_path(target.agent_socket))};
+  // A command in the user's configuration may supply keys for any host, but ours are pinned. Before 8.5, there was no
+  // such option.
+  if (knows_host_key_commands(version_in_use())) options.emplace_back("KnownHostsCommand=none");
+  if (target.identities_only) options.emplace_back("IdentitiesOnly=yes");
+  std::vector<std::string> keys;
+  for (const os::Path& key : target.identities) keys.insert(keys.end(), {"-i", key.native()});
+  return ssh_argv(target, keys, std::move(options), left);
 }
 
 bool has(std::string_view words, std::string_view part) { return words.find(part) != std::string_view::npos; }
@@ -251,6 +245,19 @@ Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime dea
     return make_error(Code::timed_out, "asking " + target.address() + " for its host key took too long");
   if (!outcome) return std::move(outcome).error();
   return classify_ssh_error(target, {}, outcome->err);
+}
+
+std::optional<std::string> key_known_to_user(const Target& target, BootTime deadline, os::Clock& clock) {
+  if (!os::find_program("ssh")) return std::nullopt;
+  const Duration left = deadline - clock.boot();
+  std::vector<std::string> argv =
+      ssh_argv(target, {"-v"}, {"StrictHostKeyChecking=yes", "PreferredAuthentications=none"},
+               std::min(left, target.connect_timeout));
+  argv.insert(argv.end(), {"--", target.alias, "true"});
+  os::RunOptions options;
+  options.timeout = std::max<Duration>(left, std::chrono::milliseconds{1});
+  const auto outcome = os::run(argv, options);
+  return outcome ? parse_recognised_key(outcome->err) : std::nullopt;
 }
 
 }  // namespace gridctl::ssh

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -88,5 +89,17 @@ struct HostKey {
 [[nodiscard]] Result<std::vector<HostKey>> pinned(const Target& target);
 // Makes exactly these the pinned keys of the host, durably (none: forgets it). Safe against concurrent processes.
 [[nodiscard]] Result<void> pin(const Target& target, std::span<const HostKey> keys);
+
+struct TokenValues {
+  std::string alias, host, user, port;                                   // %n %h %r %p
+  std::string home, local_user, local_host, uid;                         // %d %u %l %i
+  std::function<std::optional<std::string>(std::string_view)> variable;  // ${NAME}
+};
+
+// Expands "~/.ssh/%r@%h", "${KEYS}/id" to a path. nullopt: it contains parts that only `ssh` itself can expand (%C,
+// ~other), or a variable that is not set.
+[[nodiscard]] std::optional<std::string> expand_tokens(std::string_view text, const TokenValues& values);
+
+[[nodiscard]] std::string libssh2_in_use();  // "1.10.0": of the library that was loaded, not of the one built with
 
 }  // namespace gridctl::ssh

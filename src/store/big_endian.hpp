@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,14 @@ void put_big_endian(Bytes& out, T value) {
   for (std::size_t i = sizeof(T); i-- > 0;) out.push_back(static_cast<std::byte>(value >> (8 * i)));
 }
 inline void put_bytes(Bytes& out, ByteView bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+// Returns the first bytes, then zeros if there are fewer.
+template <std::size_t n>
+std::array<std::byte, n> first_bytes(ByteView bytes) {
+  std::array<std::byte, n> out{};
+  std::copy_n(bytes.begin(), std::min(n, bytes.size()), out.begin());
+  return out;
+}
 
 class Reader {
  public:
@@ -42,12 +51,7 @@ class Reader {
     for (const std::byte byte : bytes(sizeof(T))) value = value << 8 | static_cast<std::uint64_t>(byte);
     return static_cast<T>(value);
   }
-  Digest digest() {
-    Digest value;
-    const ByteView taken = bytes(value.bytes.size());
-    std::copy(taken.begin(), taken.end(), value.bytes.begin());
-    return value;
-  }
+  Digest digest() { return {first_bytes<32>(bytes(32))}; }
 
  private:
   ByteView rest_;

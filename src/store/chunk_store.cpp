@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
+#include "store/big_endian.hpp"
 #include "store/store_state.hpp"
 #include "store/tree.hpp"
 
@@ -132,13 +133,11 @@ Result<ChunkStore> ChunkStore::open(const os::Path& directory, const StoreOption
 }
 
 Result<KeyId> ChunkStore::key_of(const os::Path& directory) {
-  KeyId id;
-  if (!os::exists(directory / "format")) return id;
+  if (!os::exists(directory / "format")) return KeyId{};
   TRY_ASSIGN(const std::string key, key_in(directory / "format"));
-  if (key.empty()) return id;
+  if (key.empty()) return KeyId{};
   TRY_ASSIGN(const Digest padded, parse_digest(key + std::string(k_key_digits, '0')));
-  std::copy_n(padded.bytes.begin(), id.bytes.size(), id.bytes.begin());
-  return id;
+  return KeyId{first_bytes<16>(padded.bytes)};
 }
 
 const os::Path& ChunkStore::directory() const { return state_->directory; }

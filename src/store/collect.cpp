@@ -2,14 +2,29 @@
 // Implements garbage collection and verification of a ChunkStore.
 #include <fcntl.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "store/fingerprints.hpp"
+#include "store/gc.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {
+
+PackDecision decide(const PackUse& pack, WallTime now, const GcPolicy& policy) {
+  const Duration age = std::chrono::milliseconds{now.ms - pack.used_at.ms};  // negative after a clock step: young
+  if (pack.live_bytes == pack.bytes) return {PackFate::keep, "all live"};
+  const Duration age_min = std::max(policy.age_min, k_gc_age_floor);
+  if (age < age_min) return {PackFate::keep, "used within " + format_duration(age_min)};
+  if (pack.live_bytes == 0) return {PackFate::remove, "nothing live"};
+  if (static_cast<double>(pack.live_bytes) < policy.rewrite_below * static_cast<double>(pack.bytes))
+    return {PackFate::rewrite, "mostly dead"};
+  return {PackFate::keep, "mostly live"};
+}
+
 namespace {
 
 constexpr std::size_t k_damages_max = 1000;  // kept in a report
@@ -67,6 +82,12 @@ Result<std::uint64_t> sweep_unfinished(const os::Path& directory, WallTime now, 
   return removed;
 }
 
+Result<os::FileLock> lock_collection(const os::Path& store) {
+  TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(store / "collect.lock"));
+  if (!lock) return make_error(Code::busy, "another process collects garbage in '" + store.native() + "'");
+  return *std::move(lock);
+}
+
 // Checks the time again under the lock: a writer that has claimed the pack since the plan keeps it.
 Result<bool> remove_if_unclaimed(const os::Path& path, const Candidate& pack, const os::Path& lock_path) {
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(lock_path));
@@ -83,9 +104,7 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
   const std::unordered_set<Digest> ids = state.ids_of(digests);
   std::set<BaseId> bases;
   const auto live = [&](const Digest& id) { return ids.contains(id) || bases.contains(base_id(id)); };
-  TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
-  if (!only_one)
-    return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
+  TRY_ASSIGN(const os::FileLock only_one, lock_collection(state.directory));
   const os::MutexLock lock(state.mutex);
   TRY(state.refresh(true));
 
@@ -196,9 +215,7 @@ std::unordered_set<Digest> ChunkStore::State::ids_of(const std::unordered_set<Di
 
 Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
   State& state = *state_;
-  TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
-  if (!only_one)
-    return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
+  TRY_ASSIGN(const os::FileLock only_one, lock_collection(state.directory));
   const os::MutexLock lock(state.mutex);
   std::set<std::string> packs;
   for (const Damage& damage : report.damages) {

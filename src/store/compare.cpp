@@ -164,37 +164,22 @@ class Comparison {
 
   Result<void> compare_files(const std::string& path, const Entry* before, const Entry* after) {
     if (before == nullptr || after == nullptr) {
-      Difference one;
-      one.path = path;
-      one.change = before == nullptr ? Change::added : Change::removed;
-      one.bytes_before = before == nullptr ? 0 : before->size;
-      one.bytes_after = after == nullptr ? 0 : after->size;
-      found_.push_back(std::move(one));
+      found_.push_back({path, {}, {}, before == nullptr ? Change::added : Change::removed,
+                        before == nullptr ? 0 : before->size, after == nullptr ? 0 : after->size});
       return {};
     }
     TreeFile a(*before, chunks_), b(*after, chunks_);
     std::map<std::string, Tensor> old;
     for (Tensor& tensor : tensors(a)) old.emplace(tensor.name, std::move(tensor));
     for (const Tensor& tensor : tensors(b)) {
-      Difference one;
-      one.path = path;
-      one.tensor = tensor.name;
-      one.type = tensor.type;
-      one.bytes_after = tensor.at.end - tensor.at.begin;
+      Difference one{path, tensor.name, tensor.type, Change::none, 0, tensor.at.end - tensor.at.begin};
       const auto former = old.extract(tensor.name);
       if (former.empty()) one.change = Change::added;
       else TRY(compare_tensors(a, former.mapped(), b, tensor, one));
       found_.push_back(std::move(one));
     }
-    for (const auto& [name, tensor] : old) {
-      Difference one;
-      one.path = path;
-      one.tensor = name;
-      one.type = tensor.type;
-      one.change = Change::removed;
-      one.bytes_before = tensor.at.end - tensor.at.begin;
-      found_.push_back(std::move(one));
-    }
+    for (const auto& [name, tensor] : old)
+      found_.push_back({path, name, tensor.type, Change::removed, tensor.at.end - tensor.at.begin, 0});
     return {};
   }
 

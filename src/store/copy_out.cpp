@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/files.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::store {
@@ -35,7 +35,7 @@ Result<os::Path> make_beside(const os::Path& target) {
     Result<void> made = os::make_directories(beside);
     if (!made && !os::exists(beside)) return std::move(made).error();
     if (const auto fd = os::open_file(beside, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)) {
-      TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd->get()));
+      TRY_ASSIGN(const os::FileStatus owner, os::status_of(fd->get()));
       if (owner.is_ours && (owner.mode & 022) == 0) return beside;
     }
     beside = usual.native() + "." + os::random_id(8);
@@ -63,10 +63,10 @@ Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& ta
 // In a folder such as /tmp, another user may have created the named directory in order to own the copy.
 Result<void> check_owner(const os::Path& directory) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
-  TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd.get()));
+  TRY_ASSIGN(const os::FileStatus owner, os::status_of(fd.get()));
   const Result<os::Fd> parent = os::open_file(directory / "..", O_RDONLY | O_DIRECTORY);
   if (owner.is_ours || !parent) return {};
-  TRY_ASSIGN(const os::Ownership around, os::ownership_of(parent->get()));
+  TRY_ASSIGN(const os::FileStatus around, os::status_of(parent->get()));
   if ((around.mode & 01002) != 01002) return {};
   return make_error(Code::exists, "directory '" + directory.native() + "' belongs to another user");
 }

@@ -21,10 +21,7 @@ constexpr std::size_t k_piece = 4u << 20;     // bytes read and written at once
 constexpr Duration k_unfinished_age = std::chrono::hours{24};
 
 bool is_name_part(std::string_view part) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  };
+  const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-'; };
   return !part.empty() && part.size() <= k_component_max && part[0] != '.' && std::ranges::all_of(part, fits);
 }
 

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
-#include "os/share.hpp"
+#include "os/files.hpp"
 
 namespace gridctl::store {
 

@@ -19,7 +19,7 @@ bool is_note(std::uint64_t size, const ReadAt& read) {
 
 }  // namespace
 
-const FileFact* find_file(const std::vector<FileFact>& files, std::string_view path) {
+const FileFact* find_file(std::span<const FileFact> files, std::string_view path) {
   const auto at = std::lower_bound(files.begin(), files.end(), path,
                                    [](const FileFact& file, std::string_view wanted) { return file.path < wanted; });
   return at != files.end() && at->path == path ? &*at : nullptr;

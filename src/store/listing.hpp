@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,7 @@ struct Listing {
   std::vector<std::string> unreadable{};  // "PATH: why" of what cannot be read; foreign text
   bool operator==(const Listing&) const = default;
 };
-[[nodiscard]] const FileFact* find_file(const std::vector<FileFact>& files, std::string_view path);
+[[nodiscard]] const FileFact* find_file(std::span<const FileFact> files, std::string_view path);
 
 enum class FileState : std::uint8_t { unknown, whole, torn };  // unknown: no format we know
 struct Inspection {

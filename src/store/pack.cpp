@@ -57,8 +57,7 @@ Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset, bool sea
   entry.encoding.codec = static_cast<Codec>(in.number<std::uint8_t>());
   const auto cipher = in.number<std::uint8_t>();
   entry.encoding.parameter = in.number<std::uint16_t>();
-  const ByteView base = in.bytes(entry.base.bytes.size());
-  std::copy(base.begin(), base.end(), entry.base.bytes.begin());
+  entry.base = {first_bytes<12>(in.bytes(12))};
   if (entry.encoding.codec > Codec::difference_planes || cipher != (sealed ? 1 : 0))
     return make_error(Code::unsupported, "pack uses a codec or cipher this gridctl does not know");
   if (is_difference(entry.encoding.codec) != static_cast<bool>(entry.base))
@@ -129,9 +128,7 @@ Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read) {
   const auto index_offset = in.number<std::uint64_t>();
   const auto count = in.number<std::uint32_t>();
   bool reserved_zero = all_zero(in.bytes(4));
-  KeyId key;
-  const ByteView key_bytes = in.bytes(key.bytes.size());
-  std::copy(key_bytes.begin(), key_bytes.end(), key.bytes.begin());
+  const KeyId key{first_bytes<16>(in.bytes(16))};
   reserved_zero = all_zero(in.bytes(24)) && reserved_zero;
   const Digest told = in.digest();
   if (as_text(in.bytes(k_end_magic.size())) != k_end_magic) return damaged("file does not end like a pack");
@@ -160,11 +157,7 @@ Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read) {
   return result;
 }
 
-BaseId base_id(const Digest& storage_id) {
-  BaseId base;
-  std::copy_n(storage_id.bytes.begin(), base.bytes.size(), base.bytes.begin());
-  return base;
-}
+BaseId base_id(const Digest& storage_id) { return {first_bytes<12>(storage_id.bytes)}; }
 
 std::string pack_name(const Digest& id) { return to_hex(id) + ".pack"; }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "crypto/sealing.hpp"
-#include "crypto/sealing_small.hpp"
 #include "store/big_endian.hpp"
 #include "store/codec.hpp"
 #include "store/tree.hpp"
@@ -16,14 +15,6 @@ namespace {
 
 Error no_recipe(const char* why) {
   return make_error(Code::protocol_violation, std::string("this is not the recipe of a pack: ") + why);
-}
-
-template <std::size_t n>
-std::array<std::byte, n> fixed(Reader& in) {
-  std::array<std::byte, n> out{};
-  const ByteView taken = in.bytes(n);
-  std::copy(taken.begin(), taken.end(), out.begin());
-  return out;
 }
 
 RecipeBlob read_blob(Reader& in, std::uint64_t offset) {
@@ -36,9 +27,9 @@ RecipeBlob read_blob(Reader& in, std::uint64_t offset) {
   blob.entry.encoding.codec = static_cast<Codec>(in.number<std::uint8_t>());
   blob.entry.encoding.parameter = in.number<std::uint16_t>();
   blob.key = in.digest();
-  blob.nonce = fixed<12>(in);
+  blob.nonce = first_bytes<12>(in.bytes(12));
   const Digest base = in.digest();
-  blob.entry.base.bytes = fixed<12>(in);
+  blob.entry.base = {first_bytes<12>(in.bytes(12))};
   if (blob.entry.base) blob.base = base;
   return blob;
 }
@@ -95,7 +86,7 @@ Result<PackRecipe> parse_recipe(ByteView bytes) {
   if (bytes.size() > k_recipe_bytes_max) return no_recipe("it is too long");
   Reader in(bytes);
   PackRecipe recipe;
-  recipe.key.bytes = fixed<16>(in);
+  recipe.key = {first_bytes<16>(in.bytes(16))};
   recipe.size = in.number<std::uint64_t>();
   recipe.content = in.digest();
   const auto count = in.number<std::uint32_t>();

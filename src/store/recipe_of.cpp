@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "crypto/sha256.hpp"
+#include "store/big_endian.hpp"
 #include "store/recipe.hpp"
 #include "store/store_state.hpp"
 
@@ -47,7 +48,7 @@ Result<std::optional<PackRecipe>> recipe_of(const PackFile& pack, const StoreKey
     }
     TRY_ASSIGN(const Bytes nonce, read(entry.offset, blob.nonce.size()));
     if (nonce.size() != blob.nonce.size()) return make_error(Code::checkpoint_damaged, "a pack became shorter");
-    std::copy(nonce.begin(), nonce.end(), blob.nonce.begin());
+    blob.nonce = first_bytes<12>(nonce);
     recipe.blobs.push_back(std::move(blob));
   }
   TRY_ASSIGN(recipe.content, hash_of(read, pack.size));

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "os/random.hpp"
+#include "store/big_endian.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -47,13 +48,9 @@ Result<RemoteMark> parse_mark(std::string_view text) {
   };
   if (lines.size() == 3 && lines[0] == k_mark_line && lines[1].starts_with(k_key_word) &&
       lines[2].starts_with(k_keeper_word) && is_id(lines[2].substr(k_keeper_word.size()))) {
-    const std::string digits = lines[1].substr(k_key_word.size());
-    const Result<Digest> padded = parse_digest(digits + std::string(2 * sizeof(KeyId), '0'));
-    if (padded) {
-      RemoteMark mark{{}, {lines[2].substr(k_keeper_word.size())}};
-      std::copy_n(padded->bytes.begin(), mark.key.bytes.size(), mark.key.bytes.begin());
-      return mark;
-    }
+    const std::optional<Bytes> key = parse_hex(std::string_view(lines[1]).substr(k_key_word.size()));
+    if (key && key->size() == sizeof(KeyId))
+      return RemoteMark{{first_bytes<16>(*key)}, {lines[2].substr(k_keeper_word.size())}};
   }
   return make_error(Code::state_unreadable,
                     "its object '" + std::string(k_mark_name) + "' was not written by this gridctl");
@@ -114,13 +111,20 @@ Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const St
   return open_record(name, sealed, key);
 }
 
-Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max) {
-  Bytes whole;
-  while (whole.size() <= bytes_max) {
-    TRY_ASSIGN(const Bytes piece, remote.read(name, whole.size(), k_object_read_max));
-    whole.insert(whole.end(), piece.begin(), piece.end());
-    if (piece.size() < k_object_read_max) break;
+Result<Bytes> read_object(Backend& remote, std::string_view name, std::uint64_t offset, std::size_t size) {
+  Bytes bytes;
+  while (bytes.size() < size) {
+    const std::size_t wanted = std::min(size - bytes.size(), k_object_read_max);
+    TRY_ASSIGN(const Bytes piece, remote.read(name, offset + bytes.size(), wanted));
+    if (piece.size() > wanted) return make_error(Code::protocol_violation, "the remote sent more than was asked for");
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    if (piece.size() < wanted) break;
   }
+  return bytes;
+}
+
+Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max) {
+  TRY_ASSIGN(Bytes whole, read_object(remote, name, 0, bytes_max + 1));
   if (whole.size() > bytes_max) return make_error(Code::io, "object '" + std::string(name) + "' is too large");
   return whole;
 }

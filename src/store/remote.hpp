@@ -43,6 +43,9 @@ struct RemoteListing {
 
 // Fails with not_found if the record does not exist; otherwise like open_record.
 [[nodiscard]] Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key);
+// Reads in pieces, because one read may be too small; fewer bytes only at the object's end.
+[[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::uint64_t offset,
+                                        std::size_t size);
 // Reads the complete content; io if it is larger.
 [[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max);
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/big_endian.hpp"
+#include "store/pack.hpp"
+#include "store/remote.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {
@@ -31,18 +34,7 @@ Result<RemoteSource> RemoteSource::open(Backend& remote, const StoreKey& key, co
 
 Result<void> RemoteSource::load(const NeededPack& file) {
   const std::string name = object_name(file);
-  // The index is read in pieces: it may be larger than a single read.
-  const auto read = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
-    Bytes bytes;
-    while (bytes.size() < size) {
-      const std::size_t wanted = std::min(size - bytes.size(), k_object_read_max);
-      TRY_ASSIGN(const Bytes piece, remote_->read(name, offset + bytes.size(), wanted));
-      if (piece.size() > wanted) return make_error(Code::protocol_violation, "the remote sent more than was asked for");
-      bytes.insert(bytes.end(), piece.begin(), piece.end());
-      if (piece.size() < wanted) break;
-    }
-    return bytes;
-  };
+  const auto read = [&](std::uint64_t offset, std::size_t size) { return read_object(*remote_, name, offset, size); };
   TRY_ASSIGN(PackIndex index, read_pack_index(file.size, read));
   if (index.id != file.id) return make_error(Code::checkpoint_damaged, "pack's name is not its index digest");
   if (index.key != key_->id()) return make_error(Code::checkpoint_damaged, "pack does not have this store's key");
@@ -63,15 +55,9 @@ Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
     const auto from = window.bytes.begin() + static_cast<std::ptrdiff_t>(entry.offset - window.offset);
     return Bytes(from, from + entry.length);
   }
-  const std::string name = object_name(pack.file);
   Window window{where.pack, entry.offset, {}};
-  while (window.bytes.size() < entry.length) {
-    TRY_ASSIGN(const Bytes piece, remote_->read(name, entry.offset + window.bytes.size(), k_object_read_max));
-    if (piece.size() > k_object_read_max)
-      return make_error(Code::protocol_violation, "the remote sent more than was asked for");
-    window.bytes.insert(window.bytes.end(), piece.begin(), piece.end());
-    if (piece.size() < k_object_read_max) break;
-  }
+  const std::size_t reads = (entry.length + k_object_read_max - 1) / k_object_read_max;
+  TRY_ASSIGN(window.bytes, read_object(*remote_, object_name(pack.file), entry.offset, reads * k_object_read_max));
   Bytes stored(window.bytes.begin(), window.bytes.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
                                                                 window.bytes.size(), entry.length)));
   if (window.bytes.size() <= k_object_read_max) {  // a large manifest is not kept
@@ -95,9 +81,7 @@ Result<Bytes> RemoteSource::blob_at(const Where& where, bool may_differ) {
 }
 
 Result<Bytes> RemoteSource::read_base(const BaseId& base) {
-  Digest first;
-  std::copy(base.bytes.begin(), base.bytes.end(), first.bytes.begin());
-  const auto found = index_.lower_bound(first);
+  const auto found = index_.lower_bound({first_bytes<32>(base.bytes)});
   if (found == index_.end() || base_id(found->first) != base)
     return make_error(Code::not_found, "the base of a difference is missing");
   return blob_at(found->second, false);

@@ -15,11 +15,11 @@
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
-#include "os/attributes.hpp"
+#include "os/entries.hpp"
 #include "os/mutex.hpp"
+#include "store/cut.hpp"
 #include "store/file_workers.hpp"
 #include "store/ignore.hpp"
-#include "store/cut.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {

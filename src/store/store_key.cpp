@@ -43,30 +43,11 @@ std::optional<Bytes> open_under(ByteView key, ByteView extra, ByteView sealed) {
 }
 
 KeyId id_of(const Digest& secret) {
-  const Digest whole = crypto::hmac_sha256(secret.bytes, as_bytes(k_id_label));
-  KeyId id;
-  std::copy_n(whole.bytes.begin(), id.bytes.size(), id.bytes.begin());
-  return id;
+  return {first_bytes<16>(crypto::hmac_sha256(secret.bytes, as_bytes(k_id_label)).bytes)};
 }
 
 Error not_a_key(std::string_view why) {
   return make_error(Code::state_unreadable, "this is not a gridctl key file: " + std::string(why));
-}
-
-std::optional<int> digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return std::nullopt;
-}
-std::optional<Bytes> parse_hex(std::string_view hex) {
-  if (hex.size() % 2 != 0) return std::nullopt;
-  Bytes bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    const auto high = digit_of(hex[i]), low = digit_of(hex[i + 1]);
-    if (!high || !low) return std::nullopt;
-    bytes.push_back(static_cast<std::byte>(*high * 16 + *low));
-  }
-  return bytes;
 }
 
 // Holds the lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed
@@ -100,7 +81,7 @@ Result<KeyText> read_lines(std::string_view text) {
     const bool fits = name == "scrypt" ? words.size() == 5 : words.size() == 2;
     if (!fits || !bytes) return not_a_key("line " + std::to_string(i + 1) + " cannot be read");
     if (name == "id" && bytes->size() == key.id.bytes.size()) {
-      std::copy(bytes->begin(), bytes->end(), key.id.bytes.begin());
+      key.id = {first_bytes<16>(*bytes)};
     } else if (name == "secret" && bytes->size() == sizeof(Digest)) {
       key.secret = *bytes;
     } else if (name == "sealed" && bytes->size() == sizeof(Digest) + k_sealing_bytes) {
@@ -140,12 +121,7 @@ StoreKey::StoreKey(const Digest& secret)
       names_(secret.bytes),
       keys_(ByteView{crypto::hkdf_extract({}, secret.bytes).bytes}) {}
 
-StoreKey StoreKey::make() {
-  Digest secret;
-  const Bytes random = os::random_bytes(secret.bytes.size());
-  std::copy(random.begin(), random.end(), secret.bytes.begin());
-  return StoreKey(secret);
-}
+StoreKey StoreKey::make() { return StoreKey(Digest{first_bytes<32>(os::random_bytes(sizeof(Digest)))}); }
 
 Digest StoreKey::storage_id(const Digest& digest) const { return names_.of(digest.bytes); }
 
@@ -177,9 +153,7 @@ Result<std::string> StoreKey::to_text(std::string_view passphrase) const {
 Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase) {
   TRY_ASSIGN(const KeyText lines, read_lines(text));
   TRY_ASSIGN(const Bytes bytes, secret_of(lines, passphrase));
-  Digest secret;
-  std::copy(bytes.begin(), bytes.end(), secret.bytes.begin());
-  StoreKey key(secret);
+  StoreKey key(Digest{first_bytes<32>(bytes)});
   if (key.id() != lines.id) return not_a_key("its secret does not belong to its id");
   return key;
 }

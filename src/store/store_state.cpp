@@ -9,6 +9,7 @@
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "os/random.hpp"
+#include "store/big_endian.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -117,9 +118,7 @@ std::optional<FoundBlob> ChunkStore::State::known(const Digest& digest) const {
 }
 
 std::optional<FoundBlob> ChunkStore::State::known(const BaseId& base) const {
-  Digest like;  // equal beginnings lie in one bucket
-  std::copy(base.bytes.begin(), base.bytes.end(), like.bytes.begin());
-  const std::size_t bucket = index.bucket(like);
+  const std::size_t bucket = index.bucket({first_bytes<32>(base.bytes)});  // equal beginnings lie in one bucket
   for (auto at = index.begin(bucket); at != index.end(bucket); ++at)
     if (base_id(at->first) == base) return FoundBlob{at->first, at->second};
   return std::nullopt;

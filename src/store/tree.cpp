@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
 #include "store/big_endian.hpp"
+#include "store/rank_files.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -17,11 +18,6 @@ constexpr std::uint16_t k_tree_version = 1;
 constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path length, one byte of path
 constexpr std::size_t k_chunk_bytes = 4 + 32;
 constexpr std::uint64_t k_disk_block = 4096;  // bytes, of most file systems
-
-std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
-}
 
 Result<void> check_component(std::string_view component) {
   if (component.empty()) return damaged("path has an empty component");
@@ -69,7 +65,7 @@ Result<void> check_order(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     if (previous != nullptr && !(previous->path < entry.path))
       return damaged("entry " + quoted_path(entry.path) + " appears twice or out of order");
-    const std::string_view parent = parent_of(entry.path);
+    const std::string_view parent = folder_of(entry.path);
     if (!parent.empty() && !directories.contains(parent))
       return damaged("entry " + quoted_path(entry.path) + " is below something that is not a directory of the tree");
     if (entry.kind == EntryKind::directory) directories.insert(entry.path);
@@ -299,5 +295,23 @@ Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
 }
 
 Digest root_of(ByteView manifest) { return crypto::sha256(manifest); }
+
+namespace {
+// True when `tree` has something other than a directory where the path needs one.
+bool is_blocked(const Tree& tree, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const Entry* const parent = tree.find(std::string_view(path).substr(0, slash));
+    if (parent != nullptr && parent->kind != EntryKind::directory) return true;
+  }
+  return false;
+}
+}  // namespace
+
+Result<Tree> overlay(const Tree& below, const Tree& above) {
+  std::vector<Entry> entries = above.entries;
+  for (const Entry& entry : below.entries)
+    if (above.find(entry.path) == nullptr && !is_blocked(above, entry.path)) entries.push_back(entry);
+  return make_tree(std::move(entries));
+}
 
 }  // namespace gridctl::store

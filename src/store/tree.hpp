@@ -85,4 +85,7 @@ struct TreeLimits {
 // Returns the SHA-256 of the manifest.
 [[nodiscard]] Digest root_of(ByteView manifest);
 
+// Merges two trees: takes all of `above`, and of `below` everything that does not conflict with it.
+[[nodiscard]] Result<Tree> overlay(const Tree& below, const Tree& above);
+
 }  // namespace gridctl::store

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "os/random.hpp"
-#include "transfer/s3_upload.hpp"
+#include "store/dir_remote.hpp"
 #include "transfer/s3_wire.hpp"
 
 namespace gridctl::transfer {
@@ -21,20 +21,6 @@ constexpr std::uint64_t k_page_bytes_max = 8u << 20;  // a page of 1,000 names o
 constexpr std::size_t k_pages_max = 2 * store::k_objects_max / 1000;  // servers may give fewer than 1,000 a page
 constexpr std::size_t k_small_max = 8u << 20;                         // bytes of what put_new puts
 constexpr std::string_view k_writer = "x-amz-meta-gridctl-writer";
-
-// Accepts A-Z a-z 0-9 . _ -, in parts that do not begin with a dot.
-bool is_object_name(std::string_view name) {
-  if (name.empty() || name.size() > store::k_object_name_max) return false;
-  bool begins = true;
-  for (const char c : name) {
-    const bool plain =
-        (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    if (!plain && c != '/' && c != '.') return false;
-    if (begins && (c == '/' || c == '.')) return false;
-    begins = c == '/';
-  }
-  return !begins;
-}
 
 class S3 : public store::Backend {
  public:
@@ -79,7 +65,7 @@ class S3 : public store::Backend {
   std::string described(std::string_view name) const { return to_url(remote_) + "/" + std::string(name); }
 
   static Result<void> check_name(std::string_view name) {
-    if (is_object_name(name)) return {};
+    if (store::is_object_name(name)) return {};
     return make_error(Code::usage, "'" + sanitize(name, 100) + "' is not a valid object name");
   }
 
@@ -93,10 +79,7 @@ class S3 : public store::Backend {
   Result<S3Outcome> ask(const S3Call& call) { return wires_.front()->call(call); }
 
   static Error unexpected(const S3Outcome& outcome) {
-    std::string text = "the server answered " + std::to_string(outcome.answer.status);
-    if (!outcome.error.code.empty()) text += " " + outcome.error.code;
-    if (!outcome.error.message.empty()) text += ": " + outcome.error.message;
-    return make_error(Code::protocol_violation, std::move(text));
+    return make_error(Code::protocol_violation, answered(outcome.answer, outcome.error));
   }
 
   Result<std::vector<Object>> list_all(std::string_view prefix) {
@@ -110,7 +93,7 @@ class S3 : public store::Backend {
       for (Object& object : page.objects) {
         object.name.erase(0, skipped);
         // Foreign objects beside ours, such as the empty "folders" of consoles, have no name that we can request.
-        if (is_object_name(object.name)) found.push_back(std::move(object));
+        if (store::is_object_name(object.name)) found.push_back(std::move(object));
       }
       if (found.size() > store::k_objects_max || tokens.size() > k_pages_max)
         return make_error(Code::protocol_violation, "the listing is endless");

@@ -26,9 +26,8 @@ std::string harmless(std::string_view text, std::size_t bytes_max) {
 
 S3Error error_of(const xml::Element& element) {
   const std::string_view code = trim(element.text_of("Code"));
-  const bool is_word = !code.empty() && code.size() <= k_code_max && std::ranges::all_of(code, [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-  });
+  const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '_'; };
+  const bool is_word = !code.empty() && code.size() <= k_code_max && std::ranges::all_of(code, fits);
   return {is_word ? std::string(code) : "Unknown", harmless(element.text_of("Message"), k_message_max),
           harmless(element.text_of("Region"), k_code_max)};
 }

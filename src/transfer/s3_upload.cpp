@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/s3_upload.hpp"
+#include "transfer/s3_wire.hpp"
 
 #include <algorithm>
 #include <atomic>

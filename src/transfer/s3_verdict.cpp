@@ -8,12 +8,8 @@
 namespace gridctl::transfer {
 namespace {
 
-using Words = std::initializer_list<std::string_view>;
-
 constexpr Duration k_backoff_first = std::chrono::milliseconds{200};  // a slot that a busy server may have by then
 constexpr Duration k_backoff_max = std::chrono::seconds{20};          // longer would only lose time when it is back
-
-bool is_one_of(std::string_view word, Words words) { return std::ranges::find(words, word) != words.end(); }
 
 bool is_passing(int status, const S3Error& error) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504) ||
@@ -21,13 +17,6 @@ bool is_passing(int status, const S3Error& error) {
          is_one_of(error.code,
                    {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
                     "ConditionalRequestConflict", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody"});
-}
-
-std::string said(const http::Answer& answer, const S3Error& error) {
-  std::string text = "the server answered " + std::to_string(answer.status);
-  if (!error.code.empty()) text += " " + error.code;
-  if (!error.message.empty()) text += ": " + error.message;
-  return text;
 }
 
 Error with_retry(Error error, Retry retry) {
@@ -39,15 +28,15 @@ Error with_retry(Error error, Retry retry) {
 Error wrong_region(const http::Answer& answer, const S3Error& error) {
   const std::string_view header = answer.header("x-amz-bucket-region");
   const std::string_view region = is_s3_region(header) ? header : std::string_view(error.region);
-  if (!is_s3_region(region)) return make_error(Code::auth_refused, said(answer, error));
+  if (!is_s3_region(region)) return make_error(Code::auth_refused, answered(answer, error));
   return make_error(Code::auth_refused,
-                    "the bucket is in the region " + std::string(region) + " (" + said(answer, error) + ")",
+                    "the bucket is in the region " + std::string(region) + " (" + answered(answer, error) + ")",
                     "gridctl store add NAME s3://… --region " + std::string(region));
 }
 
 S3Verdict refused(const http::Answer& answer, const S3Error& error) {
   const auto fail = [](Error why) { return S3Verdict{S3Next::fail, std::move(why)}; };
-  const std::string text = said(answer, error);
+  const std::string text = answered(answer, error);
   if (is_one_of(error.code, {"ExpiredToken", "RequestExpired", "TokenRefreshRequired", "InvalidToken"}))
     return {S3Next::again_fresh,
             make_error(Code::auth_refused, "the credentials have expired (" + text + ")", "aws sso login")};
@@ -69,9 +58,17 @@ S3Verdict refused(const http::Answer& answer, const S3Error& error) {
 
 }  // namespace
 
+std::string answered(const http::Answer& answer, const S3Error& error) {
+  std::string text = "the server answered " + std::to_string(answer.status);
+  if (!error.code.empty()) text += " " + error.code;
+  if (!error.message.empty()) text += ": " + error.message;
+  return text;
+}
+
 S3Verdict judge(const http::Answer& answer, const S3Error& error, bool head) {
   if (answer.status / 100 == 2 && error.code.empty()) return {};
-  if (is_passing(answer.status, error)) return {S3Next::again, make_error(Code::host_unreachable, said(answer, error))};
+  if (is_passing(answer.status, error))
+    return {S3Next::again, make_error(Code::host_unreachable, answered(answer, error))};
   if (head) return {};
   const bool not_there = answer.status == 404 && is_one_of(error.code, {"NoSuchKey", "NoSuchUpload"});
   if (not_there || is_one_of(std::to_string(answer.status), {"304", "405", "412", "416", "501"})) return {};

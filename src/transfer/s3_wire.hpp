@@ -3,7 +3,9 @@
 // means.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 
 #include "http/client.hpp"
 #include "os/mutex.hpp"
+#include "store/backend.hpp"
 #include "transfer/s3.hpp"
 #include "transfer/s3_answers.hpp"
 #include "transfer/s3_credentials.hpp"
@@ -60,6 +63,9 @@ struct S3Outcome {
   S3Error error;  // of an answer that is not 2xx
 };
 
+// Returns "the server answered 403 AccessDenied: …".
+[[nodiscard]] std::string answered(const http::Answer& answer, const S3Error& error);
+
 // Holds the difference between the server's clock and ours, which the wires of one remote share. Threads may share it.
 class S3Skew {
  public:
@@ -93,5 +99,17 @@ class S3Wire {
   S3Skew& skew_;
   http::Client client_;
 };
+
+// Defines the parts of one big object; several travel at the same time.
+inline constexpr std::uint64_t k_part_size = 8u << 20;  // bytes; S3 wants 5 MiB at least
+inline constexpr std::size_t k_parts_in_flight = 4;     // one connection seldom fills a long link; 32 MiB of memory
+
+// Returns the next `size` bytes at `offset`; fewer are an error, because the object would be incomplete.
+[[nodiscard]] Result<Bytes> read_part(const store::ReadAt& content, std::uint64_t offset, std::size_t size);
+
+// `wires` are used by threads of this function, one each, the first for everything that is not a part; only the
+// caller's thread calls `moved` and `content`. Removes the leftovers of a failed upload.
+[[nodiscard]] Result<void> upload_in_parts(const std::vector<std::unique_ptr<S3Wire>>& wires, std::string_view name,
+                                           std::uint64_t size, const store::ReadAt& content, const store::Moved& moved);
 
 }  // namespace gridctl::transfer

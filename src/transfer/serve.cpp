@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/text.hpp"
 #include "store/tree.hpp"
 #include "transfer/feed.hpp"
 #include "wire/own.hpp"
@@ -20,8 +21,7 @@ void BulkServer::keep() {
 }
 
 bool BulkServer::serves(std::string_view operation) {
-  return operation == "have" || operation == "put" || operation == "seal" || operation == "manifest" ||
-         operation == "get";
+  return is_one_of(operation, {"have", "put", "seal", "manifest", "get"});
 }
 
 Result<void> BulkServer::handle(const wire::Frame& request) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/bytes.hpp"
-#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "ui/human.hpp"
 #include "ui/use_view.hpp"

@@ -118,6 +118,13 @@ std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, const Rest& r
   return news;
 }
 
+void WholeWatch::select_others(const Sight& sight, store::Selection& selection) {
+  for (const std::string& log : sight.logs)
+    if (!selection.left_out.contains(log)) selection.growing.insert(log);
+  if (sight.writer != Writer::exited) selection.left_out.insert(sight.temporary.begin(), sight.temporary.end());
+  chosen_.all = selection.left_out.empty() && selection.from_previous.empty();
+}
+
 Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   store::Selection selection;
   std::optional<Verdict> refused;
@@ -138,10 +145,7 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   if (sight.writer == Writer::exited && !refused)
     news->whole = Whole::exit, news->how = "exit", news->why = "the program ended on its own";
   select_rest(sight, rest, selection);
-  for (const std::string& log : sight.logs)
-    if (!selection.left_out.contains(log)) selection.growing.insert(log);
-  if (sight.writer != Writer::exited) selection.left_out.insert(sight.temporary.begin(), sight.temporary.end());
-  chosen_.all = selection.left_out.empty() && selection.from_previous.empty();
+  select_others(sight, selection);
   news->selection = std::move(selection);
   return *std::move(news);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "whole/layout.hpp"
+#include "whole/layout_tools.hpp"
 
 namespace gridctl::whole {
 
@@ -46,16 +46,13 @@ std::vector<std::string> Folder::folders() const {
 }
 
 Folder Folder::sub(std::string_view relative) const {
-  std::string path = path_.empty() ? std::string(relative) : path_ + "/" + std::string(relative);
+  std::string path = path_in(*this, relative);
   const auto files = beneath(files_, path + "/");
   return {files, std::move(path), *access_};
 }
 
 const FileFact* Folder::find(std::string_view relative) const {
-  const std::string path = path_.empty() ? std::string(relative) : path_ + "/" + std::string(relative);
-  const auto at = std::lower_bound(files_.begin(), files_.end(), path,
-                                   [](const FileFact& file, const std::string& wanted) { return file.path < wanted; });
-  return at != files_.end() && at->path == path ? &*at : nullptr;
+  return store::find_file(files_, path_in(*this, relative));
 }
 
 std::string Folder::text(const FileFact& file, std::size_t max) const {

@@ -74,14 +74,6 @@ struct Unit {
 // Returns all units of a listing, ascending by path; no file is in two of them.
 [[nodiscard]] std::vector<Unit> find_units(const std::vector<FileFact>& files, const Access& access);
 
-// Defines a row of the table of layouts. `find` returns the units of this layout in one folder: the complete folder, or
-// some of the files directly in it.
-struct Layout {
-  std::string_view name;
-  std::vector<Unit> (*find)(const Folder& folder);
-};
-[[nodiscard]] std::span<const Layout> layouts();  // in this order; who comes first has the files
-
 // Returns the layout of a file that declares itself a complete state: a torch archive with an optimizer in it. "" for
 // other files.
 [[nodiscard]] std::string_view self_contained(const Folder& folder, const FileFact& file);

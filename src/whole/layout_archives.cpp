@@ -10,11 +10,6 @@
 namespace gridctl::whole {
 namespace {
 
-std::optional<Trouble> torn(const FileFact& file, const store::Inspection& inspection) {
-  if (inspection.state != store::FileState::torn) return std::nullopt;
-  return Trouble{"'" + sanitize(file.path) + "' is incomplete: " + inspection.why, file.path};
-}
-
 bool has_entry(const std::vector<std::string>& entries, std::string_view name) {
   return std::ranges::find(entries, name) != entries.end();
 }
@@ -25,7 +20,7 @@ std::vector<Unit> find_keras(const Folder& folder) {
   std::vector<Unit> units;
   for (const FileFact* file : folder.direct())
     if (folder.name(*file).ends_with(".keras"))
-      units.push_back(files_unit("keras", file->path, {file}, torn(*file, folder.inspect(*file))));
+      units.push_back(files_unit("keras", file->path, {file}, torn(folder, *file)));
   return units;
 }
 

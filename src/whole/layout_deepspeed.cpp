@@ -48,9 +48,7 @@ std::string trimmed_tag(const Folder& folder, const FileFact& latest) {
 Unit latest_unit(const Folder& folder, const FileFact& latest, const std::set<std::string>& whole_tags) {
   const std::string tag = trimmed_tag(folder, latest);
   std::optional<Trouble> trouble;
-  if (!whole_tags.contains(tag))
-    trouble =
-        Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is incomplete", latest.path};
+  if (!whole_tags.contains(tag)) trouble = names_incomplete(latest, quoted_path(tag));
   Unit unit = files_unit("deepspeed", latest.path, {&latest}, std::move(trouble));
   unit.names = path_in(folder, tag);
   return unit;

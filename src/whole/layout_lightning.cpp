@@ -22,12 +22,10 @@ std::vector<Unit> find_lightning(const Folder& folder) {
   for (const FileFact* file : folder.direct()) {
     const std::string_view name = folder.name(*file);
     if (!name.ends_with(k_end)) continue;
-    const store::Inspection inspection = folder.inspect(*file);
-    const bool torn = inspection.state == store::FileState::torn;
-    const bool its_own = !torn && folder.entry(*file, "/data.pkl", k_pickle_max).find(k_version) != std::string::npos;
-    if (!its_own && !(torn && has_its_names(name))) continue;
-    std::optional<Trouble> trouble;
-    if (torn) trouble = Trouble{"'" + sanitize(file->path) + "' is incomplete: " + inspection.why, file->path};
+    auto trouble = torn(folder, *file);
+    const std::string pickle = trouble ? "" : folder.entry(*file, "/data.pkl", k_pickle_max);
+    const bool its_own = pickle.find(k_version) != std::string::npos;
+    if (!its_own && !(trouble && has_its_names(name))) continue;
     units.push_back(files_unit("lightning", file->path, {file}, std::move(trouble)));
   }
   return units;

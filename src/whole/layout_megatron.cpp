@@ -80,9 +80,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
   }
   if (units.empty() || tracker == nullptr) return units;
   std::optional<Trouble> trouble;
-  if (!newest_whole)
-    trouble = Trouble{"'" + sanitize(tracker->path) + "' names iteration " + sanitize(newest) + ", which is incomplete",
-                      tracker->path};
+  if (!newest_whole) trouble = names_incomplete(*tracker, "iteration " + sanitize(newest));
   units.push_back(files_unit("megatron", tracker->path, {tracker}, std::move(trouble)));
   units.back().names = named;
   return units;

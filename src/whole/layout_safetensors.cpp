@@ -30,9 +30,7 @@ std::vector<Unit> find_peft(const Folder& folder) {
   std::optional<Trouble> trouble;
   if (weights != nullptr) {
     files.push_back(weights);
-    const store::Inspection inspection = folder.inspect(*weights);
-    if (inspection.state == store::FileState::torn)
-      trouble = Trouble{"'" + sanitize(weights->path) + "' is incomplete: " + inspection.why, weights->path};
+    trouble = torn(folder, *weights);
   } else {
     trouble = missing(folder, "adapter_model.safetensors");
   }

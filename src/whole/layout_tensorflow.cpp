@@ -72,9 +72,7 @@ std::vector<Unit> find_tensorflow(const Folder& folder) {
   if (units.empty() || pointer == nullptr) return units;
   const std::string newest = newest_named(folder.text(*pointer, k_pointer_max));
   std::optional<Trouble> trouble;
-  if (!whole.contains(newest))
-    trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is incomplete",
-                      pointer->path};
+  if (!whole.contains(newest)) trouble = names_incomplete(*pointer, quoted_path(newest));
   units.push_back(files_unit("tensorflow", pointer->path, {pointer}, std::move(trouble)));
   units.back().settle = k_pointer_settle;
   return units;

@@ -53,14 +53,21 @@ Trouble missing(const Folder& folder, std::string_view relative) {
   return {quoted_path(path) + " does not exist yet", path, true};
 }
 
+std::optional<Trouble> torn(const Folder& folder, const FileFact& file) {
+  const store::Inspection inspection = folder.inspect(file);
+  if (inspection.state != store::FileState::torn) return std::nullopt;
+  return Trouble{quoted_path(file.path) + " is incomplete: " + inspection.why, file.path};
+}
+
 std::optional<Trouble> torn_file(const Folder& folder) {
-  for (const FileFact& file : folder.files()) {
-    if (is_log_name(file.path)) continue;
-    const store::Inspection inspection = folder.inspect(file);
-    if (inspection.state == store::FileState::torn)
-      return Trouble{quoted_path(file.path) + " is incomplete: " + inspection.why, file.path};
-  }
+  for (const FileFact& file : folder.files())
+    if (!is_log_name(file.path))
+      if (auto trouble = torn(folder, file)) return trouble;
   return std::nullopt;
+}
+
+Trouble names_incomplete(const FileFact& pointer, const std::string& what) {
+  return {quoted_path(pointer.path) + " names " + what + ", which is incomplete", pointer.path};
 }
 
 std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last, bool (*comes_before)(std::string_view)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,10 @@ struct Trouble {
 
 [[nodiscard]] std::string path_in(const Folder& folder, std::string_view relative);
 [[nodiscard]] Trouble missing(const Folder& folder, std::string_view relative);
+[[nodiscard]] std::optional<Trouble> torn(const Folder& folder, const FileFact& file);  // by its own format
 // Returns the first file that is torn by its own format, or empty under a name that is never empty.
 [[nodiscard]] std::optional<Trouble> torn_file(const Folder& folder);
+[[nodiscard]] Trouble names_incomplete(const FileFact& pointer, const std::string& what);  // a file that only names it
 // Returns the first file that, by its name, is written before `last` but has changed after it.
 [[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last,
                                                  bool (*comes_before)(std::string_view name));
@@ -62,5 +65,9 @@ inline constexpr std::size_t k_index_max = 16u << 20;  // bytes of an index of s
 [[nodiscard]] std::vector<Unit> find_stable_baselines(const Folder& folder);
 [[nodiscard]] std::vector<Unit> find_safetensors(const Folder& folder);
 [[nodiscard]] std::vector<Unit> find_peft(const Folder& folder);
+
+// Returns the first incomplete set of files that are numbered within themselves: model-00001-of-00004.safetensors. It
+// may count from 0 or from 1. Temporary files do not count.
+[[nodiscard]] std::optional<Trouble> missing_shard(std::span<const FileFact> files);
 
 }  // namespace gridctl::whole

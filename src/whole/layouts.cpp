@@ -8,26 +8,13 @@
 
 namespace gridctl::whole {
 
-// Folders that contain others come before those that may be inside them.
-std::span<const Layout> layouts() {
-  static constexpr std::array<Layout, 12> k_table{{
-      {"transformers", find_transformers},
-      {"accelerate", find_accelerate},
-      {"megatron", find_megatron},
-      {"deepspeed", find_deepspeed},
-      {"orbax", find_orbax},
-      {"torch-distributed", find_distributed},
-      {"lightning", find_lightning},
-      {"tensorflow", find_tensorflow},
-      {"keras", find_keras},
-      {"stable-baselines3", find_stable_baselines},
-      {"safetensors", find_safetensors},
-      {"peft", find_peft},
-  }};
-  return k_table;
-}
-
 namespace {
+
+// Lists them in this order: the first that claims a file has it. Folders that contain others come before those that may
+// be inside them.
+constexpr std::array k_layouts{find_transformers, find_accelerate, find_megatron,   find_deepspeed,
+                               find_orbax,        find_distributed, find_lightning, find_tensorflow,
+                               find_keras,        find_stable_baselines, find_safetensors, find_peft};
 
 // Returns the folders of a listing, outer ones first.
 std::set<std::string> folders_of(std::span<const FileFact> files) {
@@ -54,8 +41,8 @@ std::vector<Unit> find_units(const std::vector<FileFact>& files, const Access& a
   for (const std::string& path : folders_of(steady)) {
     const Folder folder = path.empty() ? top : top.sub(path);
     if (all_claimed(folder, claimed)) continue;
-    for (const Layout& layout : layouts()) {
-      for (Unit& unit : layout.find(folder)) {
+    for (const auto& find : k_layouts) {
+      for (Unit& unit : find(folder)) {
         const auto taken = [&](const std::string& file) { return claimed.contains(file); };
         if (unit.files.empty() || std::ranges::any_of(unit.files, taken)) continue;
         for (const std::string& file : unit.files)

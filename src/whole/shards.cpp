@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whole/shards.hpp"
+#include "whole/layout_tools.hpp"
 
 #include <map>
 #include <set>

@@ -26,20 +26,15 @@ std::string in_yaml(std::string_view name) {
 
 void Stall::look(const Verdict& verdict, bool taken, BootTime now) {
   const bool empty = verdict.whole == Whole::nothing_new && verdict.why == k_no_files;
-  if (taken || (verdict.whole == Whole::nothing_new && !empty)) {
+  const bool calm = taken || (verdict.whole == Whole::nothing_new && !empty);
+  if (calm || (!empty && !waiting_)) {
     if (taken && waiting_) longest_ = std::max(longest_, now - since_);
-    since_ = now;
-    waiting_ = false;
-    told_ = {};
-    message_.clear();
-    return;
-  }
-  if (!empty && !waiting_) {
-    waiting_ = true;
+    waiting_ = !calm;
     since_ = now;
     told_ = {};
     message_.clear();
   }
+  if (calm) return;
   const Duration waited = now - since_;
   const Duration patience = empty ? rules_.empty : std::max(rules_.patience, k_waits_in_patience * longest_);
   if (waited < std::max(patience, k_retold_after * told_)) return;

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/time.hpp"
@@ -18,11 +19,26 @@
 #include "whole/cohort.hpp"
 #include "whole/history.hpp"
 #include "whole/layout.hpp"
-#include "whole/read_cache.hpp"
 
 namespace gridctl::whole {
 
 using store::Listing;
+
+// Caches what recognisers have read from files that have not changed since. A value.
+class ReadCache {
+ public:
+  [[nodiscard]] Result<Bytes> read(const store::FileFact& file, std::uint64_t offset, std::size_t size,
+                                   const store::ReadListed& read);
+  void keep_only(const std::vector<store::FileFact>& files);  // ascending
+
+ private:
+  struct Known {
+    store::FileFact fact;
+    std::map<std::pair<std::uint64_t, std::size_t>, Bytes> pieces;
+  };
+  std::map<std::string, Known, std::less<>> known_;
+  std::size_t bytes_ = 0;
+};
 
 // States whether a program is still writing.
 enum class Writer : std::uint8_t {
@@ -79,7 +95,7 @@ struct Verdict {
 // Follows one checkpoint directory. A value: no I/O, no clock.
 class WholeWatch {
  public:
-  explicit WholeWatch(const WholeRules& rules = {}) : rules_(rules), marker_used_(rules.marker_expected) {}
+  explicit WholeWatch(const WholeRules& rules = WholeRules()) : rules_(rules), marker_used_(rules.marker_expected) {}
   // Every look counts for quiet time, so look at least once per second, and soon after each change.
   [[nodiscard]] Verdict look(const Listing& listing, BootTime now, Writer writer, const Access& access);
   // Notes that a snapshot of the last look's selection was taken: only differences count from now on.
@@ -164,6 +180,7 @@ class WholeWatch {
   void take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
                    store::Selection& selection) const;
 
+  void select_others(const Sight& sight, store::Selection& selection);  // logs and temporary files
   // Holds the selection of the last look, for taken().
   struct Chosen {
     bool all = false;

@@ -123,10 +123,7 @@ std::optional<Verdict> WholeWatch::take_overdue(const Sight& sight, const Verdic
   take_before(sight, torn_before, torn, verdict.selection);
   rest.merge(torn_before);
   chosen_.rest = std::move(rest);
-  for (const std::string& log : sight.logs)
-    if (!verdict.selection.left_out.contains(log)) verdict.selection.growing.insert(log);
-  verdict.selection.left_out.insert(sight.temporary.begin(), sight.temporary.end());
-  chosen_.all = verdict.selection.left_out.empty() && verdict.selection.from_previous.empty();
+  select_others(sight, verdict.selection);
   return verdict;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "whole/layout_tools.hpp"
 #include "whole/names.hpp"
-#include "whole/shards.hpp"
 #include "whole/watch.hpp"
 
 namespace gridctl::whole {
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int k_gaps_of_quiet = 4;               // quiet must exceed the longest gap seen within a save so many times
 constexpr std::uint64_t k_small_text_max = 1024;  // bytes of a file that names another
+constexpr std::size_t k_cache_max = 32u << 20;  // bytes; beyond, everything is read anew
 constexpr std::size_t k_saves_to_trust = 3;      // then a single file's own pauses are known
-
 
 std::string ago(Duration duration) { return "changed " + format_duration(duration) + " ago"; }
 
@@ -192,6 +192,33 @@ WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
     return {true, !sure, false, Whole::format, enough.empty() ? "format" : enough, "all new files are valid", {}};
   }
   return not_whole("it is unknown whether its writer had finished", changed.empty() ? "" : changed.front());
+}
+
+Result<Bytes> ReadCache::read(const store::FileFact& file, std::uint64_t offset, std::size_t size,
+                              const store::ReadListed& read) {
+  Known& known = known_[file.path];
+  if (!(known.fact == file)) known = {file, {}};
+  const auto at = known.pieces.find({offset, size});
+  if (at != known.pieces.end()) return at->second;
+  TRY_ASSIGN(Bytes bytes, read(file, offset, size));
+  if (bytes_ + bytes.size() > k_cache_max) {
+    known_.clear();
+    bytes_ = 0;
+    return bytes;
+  }
+  bytes_ += bytes.size();
+  known.pieces.emplace(std::pair{offset, size}, bytes);
+  return bytes;
+}
+
+void ReadCache::keep_only(const std::vector<store::FileFact>& files) {
+  std::erase_if(known_, [&](const auto& one) {
+    const store::FileFact* file = store::find_file(files, one.first);
+    return file == nullptr || !(*file == one.second.fact);
+  });
+  bytes_ = 0;
+  for (const auto& [path, known] : known_)
+    for (const auto& [place, piece] : known.pieces) bytes_ += piece.size();
 }
 
 }  // namespace gridctl::whole

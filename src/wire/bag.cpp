@@ -18,22 +18,15 @@ constexpr Names<TaskEnd, TaskEnd::no_space> k_ends{"ended",   "timeout",   "oom"
                                                    "revoked", "unstarted", "garbled", "no_space"};
 }  // namespace
 
-std::string_view bag_items_name(BagItems items) { return k_items(items); }
-Result<BagItems> parse_bag_items(std::string_view name) { return scan(bag_items_name, BagItems::columns)(name); }
-std::string_view bag_mode_name(BagMode mode) { return k_modes(mode); }
-Result<BagMode> parse_bag_mode(std::string_view name) { return scan(bag_mode_name, BagMode::stream)(name); }
-std::string_view order_kind_name(OrderKind kind) { return k_orders(kind); }
-Result<OrderKind> parse_order_kind(std::string_view name) { return scan(order_kind_name, OrderKind::finish)(name); }
 std::string_view task_end_name(TaskEnd end) { return k_ends(end); }
-Result<TaskEnd> parse_task_end(std::string_view name) { return scan(task_end_name, TaskEnd::no_space)(name); }
 
 template <class R>
 void fields(R& r, Of<R, BagSpec>& m) {
   r.unless("array_first", m.array_first, 0, -k_array_max, k_array_max);
   r.unless("array_step", m.array_step, 0, -k_array_step_max, k_array_step_max);
   r.unless("count", m.count, 0, k_bag_index_max).unless("folder", m.folder, false);
-  r.word("items", m.items, bag_items_name, parse_bag_items).unless("json", m.json, false);
-  r.unless("max_restarts", m.max_restarts, 3).word("mode", m.mode, bag_mode_name, parse_bag_mode);
+  r.word("items", m.items, k_items).unless("json", m.json, false);
+  r.unless("max_restarts", m.max_restarts, 3).word("mode", m.mode, k_modes);
   r.unless("outputs", m.outputs, {}, k_outputs_max, k_output_pattern_max);
   r("output_bytes_max", m.output_bytes_max, k_output_max)("output_total_max", m.output_total_max, k_output_max);
   r.unless("render", m.render, false)("slots", m.slots, k_bag_slots_max).unless("split", m.split, false);
@@ -47,8 +40,7 @@ GRIDCTL_FIELDS(BagSpec)
 template <class R>
 void fields(R& r, Of<R, BagOrder>& m) {
   r("count", m.count, k_bag_index_max).unless("exit_code", m.exit_code, 0)("first", m.first, k_bag_index_max);
-  r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max)
-      .word("kind", m.kind, order_kind_name, parse_order_kind);
+  r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max).word("kind", m.kind, k_orders);
   r.check(m.items.empty() || (m.kind == OrderKind::grant && m.items.size() == m.count),
           "does not have one item for each task");
 }
@@ -62,7 +54,7 @@ void fields(R& r, Of<R, TaskResult>& m) {
   r.unless("n", m.bytes, 0).unless("o", m.offset, 0, 1ull << 62).unless("s", m.signal, 0, 128).unless("t", m.ms, 0);
   if (!R::reads && m.end == TaskEnd::ended) return;
   if constexpr (R::reads) r.assume("w", task_end_name(TaskEnd::ended));
-  r.word("w", m.end, task_end_name, parse_task_end);
+  r.word("w", m.end, k_ends);
 }
 
 template <class R>
@@ -94,15 +86,10 @@ void fields(R& r, Of<R, BagOrders>& m) {
   r("from", m.from)("orders", m.orders, k_bag_orders_max);
 }
 
-std::string encode(const BagRequest& m) { return encode_request(k_bag_operation, m); }
-std::string encode(const BagReply& m) { return write_record(m); }
-std::string encode(const BagOrders& m) { return write_record(m); }
-Result<BagRequest> parse_bag(std::string_view text) { return parse_request<BagRequest>(text, k_bag_operation); }
-Result<BagReply> parse_bag_reply(std::string_view text) { return parse_message<BagReply>(text, "bag reply"); }
-Result<BagOrders> parse_bag_orders(std::string_view text) { return parse_message<BagOrders>(text, "orders of a bag"); }
-
-std::string encode(const BagSpec& m) { return write_record(m); }
-Result<BagSpec> parse_bag_spec(std::string_view text) { return parse_message<BagSpec>(text, "bag"); }
+GRIDCTL_REQUEST(BagRequest, parse_bag, k_bag_operation)
+GRIDCTL_REPLY(BagReply, parse_bag_reply, "bag reply")
+GRIDCTL_REPLY(BagOrders, parse_bag_orders, "orders of a bag")
+GRIDCTL_REPLY(BagSpec, parse_bag_spec, "bag")
 
 std::string encode_bag_output(const LogRequest& m) { return encode_request(k_bag_output_operation, m); }
 Result<LogRequest> parse_bag_output(std::string_view text) {

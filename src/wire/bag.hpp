@@ -104,27 +104,19 @@ struct BagReply {
   std::vector<BagTold> workers;
 };
 
-[[nodiscard]] std::string_view order_kind_name(OrderKind kind);
-[[nodiscard]] Result<OrderKind> parse_order_kind(std::string_view name);
 [[nodiscard]] std::string_view task_end_name(TaskEnd end);
-[[nodiscard]] Result<TaskEnd> parse_task_end(std::string_view name);
 
-[[nodiscard]] std::string encode(const BagRequest& request);
-[[nodiscard]] std::string encode(const BagReply& reply);
-[[nodiscard]] Result<BagRequest> parse_bag(std::string_view text);
-[[nodiscard]] Result<BagReply> parse_bag_reply(std::string_view text);
+GRIDCTL_MESSAGE(BagRequest, parse_bag)
+GRIDCTL_MESSAGE(BagReply, parse_bag_reply)
 [[nodiscard]] std::string encode_bag_output(const LogRequest& request);
 [[nodiscard]] Result<LogRequest> parse_bag_output(std::string_view text);
-
-[[nodiscard]] std::string encode(const BagSpec& spec);
-[[nodiscard]] Result<BagSpec> parse_bag_spec(std::string_view text);
+GRIDCTL_MESSAGE(BagSpec, parse_bag_spec)
 
 // Holds orders as they are stored in a file of the host.
 struct BagOrders {
   std::uint64_t from = 0;  // number of the first
   std::vector<BagOrder> orders;
 };
-[[nodiscard]] std::string encode(const BagOrders& orders);
-[[nodiscard]] Result<BagOrders> parse_bag_orders(std::string_view text);
+GRIDCTL_MESSAGE(BagOrders, parse_bag_orders)
 
 }  // namespace gridctl::wire

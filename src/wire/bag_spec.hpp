@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::wire {
@@ -42,10 +42,5 @@ struct BagSpec {
   bool operator==(const BagSpec&) const = default;
 };
 inline constexpr std::string_view k_stdin_item = "item";
-
-[[nodiscard]] std::string_view bag_items_name(BagItems items);
-[[nodiscard]] Result<BagItems> parse_bag_items(std::string_view name);
-[[nodiscard]] std::string_view bag_mode_name(BagMode mode);
-[[nodiscard]] Result<BagMode> parse_bag_mode(std::string_view name);
 
 }  // namespace gridctl::wire

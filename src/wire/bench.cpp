@@ -52,20 +52,10 @@ std::string BenchStage::text(const std::string& name) const {
   return found == texts.end() ? "" : found->second;
 }
 
-std::string encode(const BenchStage& m) { return write_record(m); }
-std::string encode(const BenchDevices& m) { return write_record(m); }
-std::string encode(const BenchBegin& m) { return encode_request(k_bench_begin, m); }
-std::string encode(const BenchSeed& m) { return encode_request(k_bench_seed, m); }
-std::string encode(const BenchHost& m) { return encode_request(k_bench_host, m); }
-
-Result<BenchStage> parse_bench_stage(std::string_view text) {
-  return parse_message<BenchStage>(text, "a stage of a test");
-}
-Result<BenchDevices> parse_bench_devices(std::string_view text) {
-  return parse_message<BenchDevices>(text, "a list of devices");
-}
-Result<BenchBegin> parse_bench_begin(std::string_view text) { return parse_request<BenchBegin>(text, k_bench_begin); }
-Result<BenchSeed> parse_bench_seed(std::string_view text) { return parse_request<BenchSeed>(text, k_bench_seed); }
-Result<BenchHost> parse_bench_host(std::string_view text) { return parse_request<BenchHost>(text, k_bench_host); }
+GRIDCTL_REPLY(BenchStage, parse_bench_stage, "a stage of a test")
+GRIDCTL_REPLY(BenchDevices, parse_bench_devices, "a list of devices")
+GRIDCTL_REQUEST(BenchBegin, parse_bench_begin, k_bench_begin)
+GRIDCTL_REQUEST(BenchSeed, parse_bench_seed, k_bench_seed)
+GRIDCTL_REQUEST(BenchHost, parse_bench_host, k_bench_host)
 
 }  // namespace gridctl::wire

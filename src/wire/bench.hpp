@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -60,16 +60,10 @@ struct BenchHost {
   Duration part{};
 };
 
-[[nodiscard]] std::string encode(const BenchStage&);
-[[nodiscard]] std::string encode(const BenchDevices&);
-[[nodiscard]] std::string encode(const BenchBegin&);
-[[nodiscard]] std::string encode(const BenchSeed&);
-[[nodiscard]] std::string encode(const BenchHost&);
-
-[[nodiscard]] Result<BenchStage> parse_bench_stage(std::string_view);
-[[nodiscard]] Result<BenchDevices> parse_bench_devices(std::string_view);
-[[nodiscard]] Result<BenchBegin> parse_bench_begin(std::string_view);
-[[nodiscard]] Result<BenchSeed> parse_bench_seed(std::string_view);
-[[nodiscard]] Result<BenchHost> parse_bench_host(std::string_view);
+GRIDCTL_MESSAGE(BenchStage, parse_bench_stage)
+GRIDCTL_MESSAGE(BenchDevices, parse_bench_devices)
+GRIDCTL_MESSAGE(BenchBegin, parse_bench_begin)
+GRIDCTL_MESSAGE(BenchSeed, parse_bench_seed)
+GRIDCTL_MESSAGE(BenchHost, parse_bench_host)
 
 }  // namespace gridctl::wire

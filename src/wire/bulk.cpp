@@ -48,24 +48,17 @@ void fields(R& r, Of<R, EndRecord>& m) {
   r.check(ok != m.error.has_value(), "is neither a success nor an error");
 }
 
-std::string encode(const HaveRequest& m) { return encode_request("have", m); }
-std::string encode(const HaveForJob& m) { return encode_request("have", m); }
-std::string encode(const KeepRequest& m) { return encode_request(k_keep_operation, m); }
-std::string encode(const HaveReply& m) { return write_record(m); }
-std::string encode(const PutRequest& m) { return encode_request("put", m); }
-std::string encode(const GetRequest& m) { return encode_request("get", m); }
+GRIDCTL_REQUEST(HaveRequest, parse_have, "have")
+GRIDCTL_REQUEST(HaveForJob, parse_have_for_job, "have")
+GRIDCTL_REQUEST(KeepRequest, parse_keep, k_keep_operation)
+GRIDCTL_REPLY(HaveReply, parse_have_reply, "have reply")
+GRIDCTL_REQUEST(PutRequest, parse_put, "put")
+GRIDCTL_REQUEST(GetRequest, parse_get, "get")
 std::string encode_manifest(const CheckpointRef& m) { return encode_request("manifest", m); }
-std::string encode(const EndRecord& m) { return write_record(m); }
+GRIDCTL_REPLY(EndRecord, parse_end, "end record")
 
-Result<HaveRequest> parse_have(std::string_view text) { return parse_request<HaveRequest>(text, "have"); }
-Result<HaveForJob> parse_have_for_job(std::string_view text) { return parse_request<HaveForJob>(text, "have"); }
-Result<KeepRequest> parse_keep(std::string_view text) { return parse_request<KeepRequest>(text, k_keep_operation); }
-Result<HaveReply> parse_have_reply(std::string_view text) { return parse_message<HaveReply>(text, "have reply"); }
-Result<PutRequest> parse_put(std::string_view text) { return parse_request<PutRequest>(text, "put"); }
-Result<GetRequest> parse_get(std::string_view text) { return parse_request<GetRequest>(text, "get"); }
 Result<CheckpointRef> parse_manifest_request(std::string_view text) {
   return parse_request<CheckpointRef>(text, "manifest");
 }
-Result<EndRecord> parse_end(std::string_view text) { return parse_message<EndRecord>(text, "end record"); }
 
 }  // namespace gridctl::wire

@@ -51,6 +51,15 @@ template <class T>
   return value;
 }
 
+// Define what GRIDCTL_MESSAGE declares: for a request with the operation `op`; for another message, which errors call
+// `what`.
+#define GRIDCTL_REQUEST(type, parse, op)                              \
+  std::string encode(const type& m) { return encode_request(op, m); } \
+  Result<type> parse(std::string_view text) { return parse_request<type>(text, op); }
+#define GRIDCTL_REPLY(type, parse, what)                        \
+  std::string encode(const type& m) { return write_record(m); } \
+  Result<type> parse(std::string_view text) { return parse_message<type>(text, what); }
+
 // Shared between message files: see there.
 GRIDCTL_FIELDS_ELSEWHERE(AttemptSpec)
 GRIDCTL_FIELDS_ELSEWHERE(Gang)

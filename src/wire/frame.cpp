@@ -10,16 +10,6 @@ namespace {
 constexpr std::size_t k_crc_at = 12;              // offset of the CRC in the header
 constexpr std::size_t k_noise_shown = 400;        // bytes of login noise quoted in an error
 constexpr std::size_t k_compact_bytes = 1 << 16;  // taken bytes that are worth moving the rest for
-
-void append_u32(std::string& out, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xFF);
-}
-
-std::uint32_t read_u32(std::string_view bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
 }  // namespace
 
 std::string encode(const Frame& frame) {
@@ -29,9 +19,9 @@ std::string encode(const Frame& frame) {
   out += "GF";
   out += static_cast<char>(frame.kind);
   out += '\0';
-  append_u32(out, frame.stream);
-  append_u32(out, static_cast<std::uint32_t>(frame.payload.size()));
-  append_u32(out, crc32(frame.payload, crc32(out)));
+  append_number(out, frame.stream);
+  append_number(out, static_cast<std::uint32_t>(frame.payload.size()));
+  append_number(out, crc32(frame.payload, crc32(out)));
   out += frame.payload;
   return out;
 }
@@ -82,7 +72,7 @@ Result<std::optional<Frame>> Decoder::take_frame() {
     return make_error(Code::protocol_violation, "the peer sent bytes that do not start a frame");
   if (seen.size() < k_header_bytes) return std::optional<Frame>{};
   const auto kind = static_cast<std::uint8_t>(seen[2]);
-  const std::uint32_t length = read_u32(seen, 8);
+  const std::uint32_t length = number_at(seen, 8);
   if (kind < static_cast<std::uint8_t>(FrameKind::request) || kind > static_cast<std::uint8_t>(FrameKind::event))
     return make_error(Code::protocol_violation, "the peer sent a frame of unknown kind " + std::to_string(kind));
   if (seen[3] != 0) return make_error(Code::protocol_violation, "the peer sent a frame with unknown flags");
@@ -90,9 +80,9 @@ Result<std::optional<Frame>> Decoder::take_frame() {
     return make_error(Code::protocol_violation, "the peer sent a frame of " + std::to_string(length) + " bytes");
   if (seen.size() < k_header_bytes + length) return std::optional<Frame>{};
   const std::string_view payload = seen.substr(k_header_bytes, length);
-  if (crc32(payload, crc32(seen.substr(0, k_crc_at))) != read_u32(seen, k_crc_at))
+  if (crc32(payload, crc32(seen.substr(0, k_crc_at))) != number_at(seen, k_crc_at))
     return make_error(Code::protocol_violation, "the peer sent a frame with a wrong checksum");
-  Frame frame{static_cast<FrameKind>(kind), read_u32(seen, 4), std::string(payload)};
+  Frame frame{static_cast<FrameKind>(kind), number_at(seen, 4), std::string(payload)};
   taken_ += k_header_bytes + length;
   return std::optional<Frame>{std::move(frame)};
 }

@@ -48,10 +48,8 @@ void fields(R& r, Of<R, RekeyReply>& m) {
   r("part", m.part);
 }
 
-std::string encode(const RekeyRequest& request) { return encode_request(k_rekey_operation, request); }
-std::string encode(const RekeyReply& reply) { return write_record(reply); }
-Result<RekeyRequest> parse_rekey(std::string_view text) { return parse_request<RekeyRequest>(text, k_rekey_operation); }
-Result<RekeyReply> parse_rekey_reply(std::string_view text) { return parse_message<RekeyReply>(text, k_rekey_operation); }
+GRIDCTL_REQUEST(RekeyRequest, parse_rekey, k_rekey_operation)
+GRIDCTL_REPLY(RekeyReply, parse_rekey_reply, k_rekey_operation)
 
 bool GuestTerms::is_open_at(int minute) const {
   if (!from_minute || !to_minute || *from_minute == *to_minute) return true;

@@ -15,6 +15,7 @@
 #include "base/rates.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -99,10 +100,8 @@ struct RekeyRequest {
 struct RekeyReply {
   Digest part;
 };
-[[nodiscard]] std::string encode(const RekeyRequest& request);  // op "rekey"
-[[nodiscard]] std::string encode(const RekeyReply& reply);
-[[nodiscard]] Result<RekeyRequest> parse_rekey(std::string_view text);
-[[nodiscard]] Result<RekeyReply> parse_rekey_reply(std::string_view text);
+GRIDCTL_MESSAGE(RekeyRequest, parse_rekey)  // op "rekey"
+GRIDCTL_MESSAGE(RekeyReply, parse_rekey_reply)
 // Files beside the terms: both parts in hexadecimal digits, the researcher's first; and a file that exists once the
 // researcher has used the key.
 inline constexpr std::string_view k_session_file = "session", k_session_proven_file = "session_proven";

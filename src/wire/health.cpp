@@ -91,18 +91,8 @@ void fields(R& r, Of<R, HealthReply>& m) {
 
 std::string_view owner_name(ProcessOwner owner) { return k_owners(owner); }
 
-std::string encode(const HealthRequest& m) { return encode_request("health", m); }
-std::string encode(const HealthReply& m) { return write_record(m); }
-std::string encode(const HealthReport& m) { return write_record(m); }
-
-Result<HealthRequest> parse_health_request(std::string_view text) {
-  return parse_request<HealthRequest>(text, "health");
-}
-Result<HealthReply> parse_health_reply(std::string_view text) {
-  return parse_message<HealthReply>(text, "health reply");
-}
-Result<HealthReport> parse_health_report(std::string_view text) {
-  return parse_message<HealthReport>(text, "health report");
-}
+GRIDCTL_REQUEST(HealthRequest, parse_health_request, "health")
+GRIDCTL_REPLY(HealthReply, parse_health_reply, "health reply")
+GRIDCTL_REPLY(HealthReport, parse_health_report, "health report")
 
 }  // namespace gridctl::wire

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/inventory.hpp"
-#include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -137,11 +137,8 @@ struct HealthReply {
   std::optional<HealthReport> report;  // the newest there is, unless it is known
 };
 
-[[nodiscard]] std::string encode(const HealthRequest& request);  // op "health"
-[[nodiscard]] std::string encode(const HealthReply& reply);
-[[nodiscard]] std::string encode(const HealthReport& report);  // as kept on the host and in the registry
-[[nodiscard]] Result<HealthRequest> parse_health_request(std::string_view text);
-[[nodiscard]] Result<HealthReply> parse_health_reply(std::string_view text);
-[[nodiscard]] Result<HealthReport> parse_health_report(std::string_view text);
+GRIDCTL_MESSAGE(HealthRequest, parse_health_request)  // op "health"
+GRIDCTL_MESSAGE(HealthReply, parse_health_reply)
+GRIDCTL_MESSAGE(HealthReport, parse_health_report)  // as kept on the host and in the registry
 
 }  // namespace gridctl::wire

@@ -30,14 +30,8 @@ void fields(R& r, Of<R, StepsReply>& m) {
   r("steps", m.steps, k_steps_max)("log_bytes", m.log_bytes);
 }
 
-std::string encode(const StacksRequest& m) { return encode_request(k_stacks_operation, m); }
-std::string encode(const StepsRequest& m) { return encode_request(k_steps_operation, m); }
-std::string encode(const StepsReply& m) { return write_record(m); }
-
-Result<StacksRequest> parse_stacks(std::string_view text) {
-  return parse_request<StacksRequest>(text, k_stacks_operation);
-}
-Result<StepsRequest> parse_steps(std::string_view text) { return parse_request<StepsRequest>(text, k_steps_operation); }
-Result<StepsReply> parse_steps_reply(std::string_view text) { return parse_message<StepsReply>(text, "steps reply"); }
+GRIDCTL_REQUEST(StacksRequest, parse_stacks, k_stacks_operation)
+GRIDCTL_REQUEST(StepsRequest, parse_steps, k_steps_operation)
+GRIDCTL_REPLY(StepsReply, parse_steps_reply, "steps reply")
 
 }  // namespace gridctl::wire

@@ -46,13 +46,10 @@ struct StepsReply {
   std::uint64_t log_bytes = 0;  // offset of the log's end
 };
 
-[[nodiscard]] std::string encode(const StacksRequest&);
-[[nodiscard]] std::string encode(const StepsRequest&);
-[[nodiscard]] std::string encode(const StepsReply&);
+GRIDCTL_MESSAGE(StacksRequest, parse_stacks)
+GRIDCTL_MESSAGE(StepsRequest, parse_steps)
+GRIDCTL_MESSAGE(StepsReply, parse_steps_reply)
 [[nodiscard]] std::string encode_metrics(const LogRequest&);
 [[nodiscard]] Result<LogRequest> parse_metrics_request(std::string_view);
-[[nodiscard]] Result<StacksRequest> parse_stacks(std::string_view);
-[[nodiscard]] Result<StepsRequest> parse_steps(std::string_view);
-[[nodiscard]] Result<StepsReply> parse_steps_reply(std::string_view);
 
 }  // namespace gridctl::wire

@@ -21,6 +21,7 @@
 #include "wire/bag_spec.hpp"
 #include "wire/gang.hpp"
 #include "wire/held.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -310,49 +311,29 @@ struct EndRecord {
 // gridctl command, because a user must not type what a host made up. An unknown code becomes protocol_violation.
 [[nodiscard]] std::optional<Error> payload_error(std::string_view payload);
 
-[[nodiscard]] std::string encode(const ControllerHello&);  // op "hello"
-[[nodiscard]] std::string encode(const AgentHello&);
-[[nodiscard]] std::string encode(const PrepareRequest&);  // op "prepare"
-[[nodiscard]] std::string encode(const PrepareReply&);
-[[nodiscard]] std::string encode(const AttemptSpec&);   // also the host's durable record of the attempt
-[[nodiscard]] std::string encode(const StartRequest&);  // op "start"
-[[nodiscard]] std::string encode(const StartReply&);
-[[nodiscard]] std::string encode(const StopRequest&);     // op "stop"   -> reply {}
-[[nodiscard]] std::string encode(const CleanRequest&);    // op "clean"  -> reply {}
-[[nodiscard]] std::string encode(const StandbyRequest&);  // op "standby" -> reply {}
-[[nodiscard]] std::string encode(const PollRequest&);     // op "poll"
-[[nodiscard]] std::string encode(const PollReply&);       // also the payload of unsolicited events
-[[nodiscard]] std::string encode(const AttemptStatus&);   // also the host's status file
-[[nodiscard]] std::string encode(const LogRequest&);      // op "log"
-[[nodiscard]] std::string encode(const LogReply&);
-[[nodiscard]] std::string encode(const HaveRequest&);  // op "have"
-[[nodiscard]] std::string encode(const HaveReply&);
-[[nodiscard]] std::string encode(const PutRequest&);              // op "put"
-[[nodiscard]] std::string encode(const GetRequest&);              // op "get"
+GRIDCTL_MESSAGE(ControllerHello, parse_controller_hello)  // op "hello"
+GRIDCTL_MESSAGE(AgentHello, parse_agent_hello)
+GRIDCTL_MESSAGE(PrepareRequest, parse_prepare)  // op "prepare"
+GRIDCTL_MESSAGE(PrepareReply, parse_prepare_reply)
+GRIDCTL_MESSAGE(AttemptSpec, parse_attempt_spec)  // also the host's durable record of the attempt
+GRIDCTL_MESSAGE(StartRequest, parse_start)  // op "start"
+GRIDCTL_MESSAGE(StartReply, parse_start_reply)
+GRIDCTL_MESSAGE(StopRequest, parse_stop)  // op "stop" -> reply {}
+GRIDCTL_MESSAGE(CleanRequest, parse_clean)  // op "clean" -> reply {}
+GRIDCTL_MESSAGE(StandbyRequest, parse_standby)  // op "standby" -> reply {}
+GRIDCTL_MESSAGE(PollRequest, parse_poll)  // op "poll"
+GRIDCTL_MESSAGE(PollReply, parse_poll_reply)  // also the payload of unsolicited events
+GRIDCTL_MESSAGE(AttemptStatus, parse_attempt_status)  // also the host's status file
+GRIDCTL_MESSAGE(LogRequest, parse_log)  // op "log"
+GRIDCTL_MESSAGE(LogReply, parse_log_reply)
+GRIDCTL_MESSAGE(HaveRequest, parse_have)  // op "have"
+GRIDCTL_MESSAGE(HaveReply, parse_have_reply)
+GRIDCTL_MESSAGE(PutRequest, parse_put)  // op "put"
+GRIDCTL_MESSAGE(GetRequest, parse_get)  // op "get"
 [[nodiscard]] std::string encode_manifest(const CheckpointRef&);  // op "manifest"
-[[nodiscard]] std::string encode(const EndRecord&);
+GRIDCTL_MESSAGE(EndRecord, parse_end)
 [[nodiscard]] std::string encode_plain(std::string_view op);  // {"op":OP}: "probe" (reply Inventory), "seal"
 
-[[nodiscard]] Result<ControllerHello> parse_controller_hello(std::string_view);
-[[nodiscard]] Result<AgentHello> parse_agent_hello(std::string_view);
-[[nodiscard]] Result<PrepareRequest> parse_prepare(std::string_view);
-[[nodiscard]] Result<PrepareReply> parse_prepare_reply(std::string_view);
-[[nodiscard]] Result<AttemptSpec> parse_attempt_spec(std::string_view);
-[[nodiscard]] Result<StartRequest> parse_start(std::string_view);
-[[nodiscard]] Result<StartReply> parse_start_reply(std::string_view);
-[[nodiscard]] Result<StopRequest> parse_stop(std::string_view);
-[[nodiscard]] Result<CleanRequest> parse_clean(std::string_view);
-[[nodiscard]] Result<StandbyRequest> parse_standby(std::string_view);
-[[nodiscard]] Result<PollRequest> parse_poll(std::string_view);
-[[nodiscard]] Result<PollReply> parse_poll_reply(std::string_view);
-[[nodiscard]] Result<AttemptStatus> parse_attempt_status(std::string_view);
-[[nodiscard]] Result<LogRequest> parse_log(std::string_view);
-[[nodiscard]] Result<LogReply> parse_log_reply(std::string_view);
-[[nodiscard]] Result<HaveRequest> parse_have(std::string_view);
-[[nodiscard]] Result<HaveReply> parse_have_reply(std::string_view);
-[[nodiscard]] Result<PutRequest> parse_put(std::string_view);
-[[nodiscard]] Result<GetRequest> parse_get(std::string_view);
 [[nodiscard]] Result<CheckpointRef> parse_manifest_request(std::string_view);
-[[nodiscard]] Result<EndRecord> parse_end(std::string_view);
 
 }  // namespace gridctl::wire

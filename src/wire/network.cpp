@@ -122,17 +122,17 @@ void fields(R& r, Of<R, ReachReply>& m) {
 
 std::string encode_ping(const PingMessage& m) { return encode_request(k_link_ping, m); }
 std::string encode_pong(const PingMessage& m) { return write_record(m); }
-std::string encode(const SinkRequest& m) { return encode_request(k_link_sink, m); }
-std::string encode(const SinkReply& m) { return write_record(m); }
-std::string encode(const SourceRequest& m) { return encode_request(k_link_source, m); }
-std::string encode(const ListenRequest& m) { return encode_request(k_link_listen, m); }
-std::string encode(const ListenReply& m) { return write_record(m); }
-std::string encode(const ConnectRequest& m) { return encode_request(k_link_connect, m); }
+GRIDCTL_REQUEST(SinkRequest, parse_sink, k_link_sink)
+GRIDCTL_REPLY(SinkReply, parse_sink_reply, "link_sink reply")
+GRIDCTL_REQUEST(SourceRequest, parse_source, k_link_source)
+GRIDCTL_REQUEST(ListenRequest, parse_listen, k_link_listen)
+GRIDCTL_REPLY(ListenReply, parse_listen_reply, "link_listen reply")
+GRIDCTL_REQUEST(ConnectRequest, parse_connect, k_link_connect)
 std::string encode(LinkResult m) {
   for (LinkFailure& failure : m.failures) failure.reason = failure.reason.substr(0, k_reason_max);
   return write_record(m);
 }
-std::string encode(const ReachRequest& m) { return encode_request(k_link_reach, m); }
+GRIDCTL_REQUEST(ReachRequest, parse_reach, k_link_reach)
 std::string encode(ReachReply m) {
   for (ReachReply::Reached& reached : m.targets) reached.problem = reached.problem.substr(0, k_reason_max);
   return write_record(m);
@@ -140,18 +140,7 @@ std::string encode(ReachReply m) {
 
 Result<PingMessage> parse_ping(std::string_view text) { return parse_request<PingMessage>(text, k_link_ping); }
 Result<PingMessage> parse_pong(std::string_view text) { return parse_message<PingMessage>(text, "link_ping reply"); }
-Result<SinkRequest> parse_sink(std::string_view text) { return parse_request<SinkRequest>(text, k_link_sink); }
-Result<SinkReply> parse_sink_reply(std::string_view text) { return parse_message<SinkReply>(text, "link_sink reply"); }
-Result<SourceRequest> parse_source(std::string_view text) { return parse_request<SourceRequest>(text, k_link_source); }
-Result<ListenRequest> parse_listen(std::string_view text) { return parse_request<ListenRequest>(text, k_link_listen); }
-Result<ListenReply> parse_listen_reply(std::string_view text) {
-  return parse_message<ListenReply>(text, "link_listen reply");
-}
-Result<ConnectRequest> parse_connect(std::string_view text) {
-  return parse_request<ConnectRequest>(text, k_link_connect);
-}
 Result<LinkResult> parse_link_result(std::string_view text) { return parse_message<LinkResult>(text, "link result"); }
-Result<ReachRequest> parse_reach(std::string_view text) { return parse_request<ReachRequest>(text, k_link_reach); }
 Result<ReachReply> parse_reach_reply(std::string_view text) {
   return parse_message<ReachReply>(text, "link_reach reply");
 }

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -95,26 +96,19 @@ inline constexpr std::string_view k_link_ping = "link_ping", k_link_sink = "link
                                   k_link_reach = "link_reach";
 [[nodiscard]] std::string encode_ping(const PingMessage&);  // op "link_ping"
 [[nodiscard]] std::string encode_pong(const PingMessage&);  // its reply
-[[nodiscard]] std::string encode(const SinkRequest&);       // op "link_sink"
-[[nodiscard]] std::string encode(const SinkReply&);
-[[nodiscard]] std::string encode(const SourceRequest&);  // op "link_source"
-[[nodiscard]] std::string encode(const ListenRequest&);  // op "link_listen"
-[[nodiscard]] std::string encode(const ListenReply&);
-[[nodiscard]] std::string encode(const ConnectRequest&);  // op "link_connect"
+GRIDCTL_MESSAGE(SinkRequest, parse_sink)  // op "link_sink"
+GRIDCTL_MESSAGE(SinkReply, parse_sink_reply)
+GRIDCTL_MESSAGE(SourceRequest, parse_source)  // op "link_source"
+GRIDCTL_MESSAGE(ListenRequest, parse_listen)  // op "link_listen"
+GRIDCTL_MESSAGE(ListenReply, parse_listen_reply)
+GRIDCTL_MESSAGE(ConnectRequest, parse_connect)  // op "link_connect"
 [[nodiscard]] std::string encode(LinkResult);
-[[nodiscard]] std::string encode(const ReachRequest&);  // op "link_reach"
+GRIDCTL_MESSAGE(ReachRequest, parse_reach)  // op "link_reach"
 [[nodiscard]] std::string encode(ReachReply);
 
 [[nodiscard]] Result<PingMessage> parse_ping(std::string_view);
 [[nodiscard]] Result<PingMessage> parse_pong(std::string_view);
-[[nodiscard]] Result<SinkRequest> parse_sink(std::string_view);
-[[nodiscard]] Result<SinkReply> parse_sink_reply(std::string_view);
-[[nodiscard]] Result<SourceRequest> parse_source(std::string_view);
-[[nodiscard]] Result<ListenRequest> parse_listen(std::string_view);
-[[nodiscard]] Result<ListenReply> parse_listen_reply(std::string_view);
-[[nodiscard]] Result<ConnectRequest> parse_connect(std::string_view);
 [[nodiscard]] Result<LinkResult> parse_link_result(std::string_view);
-[[nodiscard]] Result<ReachRequest> parse_reach(std::string_view);
 [[nodiscard]] Result<ReachReply> parse_reach_reply(std::string_view);
 
 }  // namespace gridctl::wire

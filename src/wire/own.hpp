@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::wire {
@@ -26,9 +25,7 @@ struct KeepRequest {
   bool operator==(const KeepRequest&) const = default;
 };
 
-[[nodiscard]] std::string encode(const HaveForJob& request);
-[[nodiscard]] std::string encode(const KeepRequest& request);
-[[nodiscard]] Result<HaveForJob> parse_have_for_job(std::string_view text);
-[[nodiscard]] Result<KeepRequest> parse_keep(std::string_view text);
+GRIDCTL_MESSAGE(HaveForJob, parse_have_for_job)
+GRIDCTL_MESSAGE(KeepRequest, parse_keep)
 
 }  // namespace gridctl::wire

@@ -16,9 +16,7 @@ void fields(R& r, Of<R, PauseReply>& m) {
   r("gpu_bytes", m.gpu_bytes)("took_ms", m.took);
 }
 
-std::string encode(const PauseRequest& request) { return encode_request(k_pause_operation, request); }
-std::string encode(const PauseReply& reply) { return write_record(reply); }
-Result<PauseRequest> parse_pause(std::string_view text) { return parse_request<PauseRequest>(text, k_pause_operation); }
-Result<PauseReply> parse_pause_reply(std::string_view text) { return parse_message<PauseReply>(text, "pause reply"); }
+GRIDCTL_REQUEST(PauseRequest, parse_pause, k_pause_operation)
+GRIDCTL_REPLY(PauseReply, parse_pause_reply, "pause reply")
 
 }  // namespace gridctl::wire

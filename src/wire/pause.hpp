@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/ids.hpp"
-#include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -30,9 +30,7 @@ struct PauseReply {
   Duration took{};
 };
 
-[[nodiscard]] std::string encode(const PauseRequest& request);
-[[nodiscard]] std::string encode(const PauseReply& reply);
-[[nodiscard]] Result<PauseRequest> parse_pause(std::string_view text);
-[[nodiscard]] Result<PauseReply> parse_pause_reply(std::string_view text);
+GRIDCTL_MESSAGE(PauseRequest, parse_pause)
+GRIDCTL_MESSAGE(PauseReply, parse_pause_reply)
 
 }  // namespace gridctl::wire

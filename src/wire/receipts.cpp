@@ -29,10 +29,8 @@ void fields(R& r, Of<R, UseMark>& m) {
   r("began_ms", m.began)("ended_ms", m.ended)("boot_id", m.boot_id)("done", m.done)("seen_up", m.seen_up)("seen_down", m.seen_down);
 }
 
-std::string encode(const ReceiptsRequest& request) { return encode_request(k_receipts_operation, request); }
-std::string encode(const ReceiptsReply& reply) { return write_record(reply); }
-Result<ReceiptsRequest> parse_receipts(std::string_view text) { return parse_request<ReceiptsRequest>(text, k_receipts_operation); }
-Result<ReceiptsReply> parse_receipts_reply(std::string_view text) { return parse_message<ReceiptsReply>(text, k_receipts_operation); }
+GRIDCTL_REQUEST(ReceiptsRequest, parse_receipts, k_receipts_operation)
+GRIDCTL_REPLY(ReceiptsReply, parse_receipts_reply, k_receipts_operation)
 
 std::string encode(const UseMark& mark) { return write_record(mark); }
 Result<UseMark> parse_use_mark(std::string_view text) {

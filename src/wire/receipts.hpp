@@ -14,6 +14,7 @@
 #include "base/rates.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -50,10 +51,8 @@ struct ReceiptsReply {
   std::vector<std::string> receipts{};
   std::vector<std::string> pending{};  // attempts, as JOB.EPOCH, that run or are still to get a receipt; all others have theirs, or cost nothing
 };
-[[nodiscard]] std::string encode(const ReceiptsRequest& request);  // op "receipts"
-[[nodiscard]] std::string encode(const ReceiptsReply& reply);
-[[nodiscard]] Result<ReceiptsRequest> parse_receipts(std::string_view text);
-[[nodiscard]] Result<ReceiptsReply> parse_receipts_reply(std::string_view text);
+GRIDCTL_MESSAGE(ReceiptsRequest, parse_receipts)  // op "receipts"
+GRIDCTL_MESSAGE(ReceiptsReply, parse_receipts_reply)
 
 // Records the use of an attempt while it runs.
 struct UseMark {

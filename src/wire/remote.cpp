@@ -29,14 +29,7 @@ void fields(R& r, Of<R, RemoteStored>& m) {
 
 bool is_remote_request(std::string_view operation) { return deed_of(operation).has_value(); }
 
-std::string encode(const RemoteRequest& m) { return write_record(m); }
-std::string encode(const RemoteStored& m) { return write_record(m); }
-
-Result<RemoteRequest> parse_remote_request(std::string_view text) {
-  return parse_message<RemoteRequest>(text, "remote request");
-}
-Result<RemoteStored> parse_remote_stored(std::string_view text) {
-  return parse_message<RemoteStored>(text, "reply of a remote");
-}
+GRIDCTL_REPLY(RemoteRequest, parse_remote_request, "remote request")
+GRIDCTL_REPLY(RemoteStored, parse_remote_stored, "reply of a remote")
 
 }  // namespace gridctl::wire

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -42,9 +42,7 @@ struct RemoteStored {
 };
 
 [[nodiscard]] bool is_remote_request(std::string_view operation);
-[[nodiscard]] std::string encode(const RemoteRequest& request);  // op "place_make", "place_list", …
-[[nodiscard]] std::string encode(const RemoteStored& reply);
-[[nodiscard]] Result<RemoteRequest> parse_remote_request(std::string_view text);
-[[nodiscard]] Result<RemoteStored> parse_remote_stored(std::string_view text);
+GRIDCTL_MESSAGE(RemoteRequest, parse_remote_request)  // op "place_make", "place_list", …
+GRIDCTL_MESSAGE(RemoteStored, parse_remote_stored)
 
 }  // namespace gridctl::wire

@@ -100,22 +100,11 @@ void make_older(AttemptStatus& status, std::int64_t ms) {
   if (status.allowed_ms >= 0) status.allowed_ms = std::max<std::int64_t>(status.allowed_ms - ms, 0);
 }
 
-std::string encode(const AgentHello& m) { return write_record(m); }
-std::string encode(const PrepareReply& m) { return write_record(m); }
-std::string encode(const StartReply& m) { return write_record(m); }
-std::string encode(const AttemptStatus& m) { return write_record(m); }
-std::string encode(const PollReply& m) { return write_record(m); }
-std::string encode(const LogReply& m) { return write_record(m); }
-
-Result<AgentHello> parse_agent_hello(std::string_view text) { return parse_message<AgentHello>(text, "hello"); }
-Result<PrepareReply> parse_prepare_reply(std::string_view text) {
-  return parse_message<PrepareReply>(text, "prepare reply");
-}
-Result<StartReply> parse_start_reply(std::string_view text) { return parse_message<StartReply>(text, "start reply"); }
-Result<AttemptStatus> parse_attempt_status(std::string_view text) {
-  return parse_message<AttemptStatus>(text, "attempt status");
-}
-Result<PollReply> parse_poll_reply(std::string_view text) { return parse_message<PollReply>(text, "poll reply"); }
-Result<LogReply> parse_log_reply(std::string_view text) { return parse_message<LogReply>(text, "log reply"); }
+GRIDCTL_REPLY(AgentHello, parse_agent_hello, "hello")
+GRIDCTL_REPLY(PrepareReply, parse_prepare_reply, "prepare reply")
+GRIDCTL_REPLY(StartReply, parse_start_reply, "start reply")
+GRIDCTL_REPLY(AttemptStatus, parse_attempt_status, "attempt status")
+GRIDCTL_REPLY(PollReply, parse_poll_reply, "poll reply")
+GRIDCTL_REPLY(LogReply, parse_log_reply, "log reply")
 
 }  // namespace gridctl::wire

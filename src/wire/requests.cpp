@@ -81,26 +81,16 @@ std::string encode_plain(std::string_view op) {
   return write_object([&](RecordWriter& writer) { writer("op", std::string(op)); });
 }
 
-std::string encode(const ControllerHello& m) { return encode_request(k_hello_operation, m); }
-std::string encode(const PrepareRequest& m) { return encode_request(k_prepare_operation, m); }
-std::string encode(const StartRequest& m) { return encode_request("start", m); }
-std::string encode(const StopRequest& m) { return encode_request(k_stop_operation, m); }
-std::string encode(const CleanRequest& m) { return encode_request(k_clean_operation, m); }
-std::string encode(const StandbyRequest& m) { return encode_request(k_standby_operation, m); }
-std::string encode(const PollRequest& m) { return encode_request(k_poll_operation, m); }
-std::string encode(const LogRequest& m) { return encode_request(k_log_operation, m); }
+GRIDCTL_REQUEST(ControllerHello, parse_controller_hello, k_hello_operation)
+GRIDCTL_REQUEST(PrepareRequest, parse_prepare, k_prepare_operation)
+GRIDCTL_REQUEST(StartRequest, parse_start, "start")
+GRIDCTL_REQUEST(StopRequest, parse_stop, k_stop_operation)
+GRIDCTL_REQUEST(CleanRequest, parse_clean, k_clean_operation)
+GRIDCTL_REQUEST(StandbyRequest, parse_standby, k_standby_operation)
+GRIDCTL_REQUEST(PollRequest, parse_poll, k_poll_operation)
+GRIDCTL_REQUEST(LogRequest, parse_log, k_log_operation)
 std::string encode_metrics(const LogRequest& m) { return encode_request(k_metrics_operation, m); }
 
-Result<ControllerHello> parse_controller_hello(std::string_view text) {
-  return parse_request<ControllerHello>(text, k_hello_operation);
-}
-Result<PrepareRequest> parse_prepare(std::string_view text) { return parse_request<PrepareRequest>(text, k_prepare_operation); }
-Result<StartRequest> parse_start(std::string_view text) { return parse_request<StartRequest>(text, "start"); }
-Result<StopRequest> parse_stop(std::string_view text) { return parse_request<StopRequest>(text, k_stop_operation); }
-Result<CleanRequest> parse_clean(std::string_view text) { return parse_request<CleanRequest>(text, k_clean_operation); }
-Result<StandbyRequest> parse_standby(std::string_view text) { return parse_request<StandbyRequest>(text, k_standby_operation); }
-Result<PollRequest> parse_poll(std::string_view text) { return parse_request<PollRequest>(text, k_poll_operation); }
-Result<LogRequest> parse_log(std::string_view text) { return parse_request<LogRequest>(text, k_log_operation); }
 Result<LogRequest> parse_metrics_request(std::string_view text) {
   return parse_request<LogRequest>(text, k_metrics_operation);
 }

@@ -16,14 +16,7 @@ void fields(R& r, Of<R, ResultsReply>& m) {
   r("notes", m.notes, k_result_notes_max);
 }
 
-std::string encode(const ResultsRequest& m) { return encode_request(k_results_operation, m); }
-std::string encode(const ResultsReply& m) { return write_record(m); }
-
-Result<ResultsRequest> parse_results(std::string_view text) {
-  return parse_request<ResultsRequest>(text, k_results_operation);
-}
-Result<ResultsReply> parse_results_reply(std::string_view text) {
-  return parse_message<ResultsReply>(text, "results reply");
-}
+GRIDCTL_REQUEST(ResultsRequest, parse_results, k_results_operation)
+GRIDCTL_REPLY(ResultsReply, parse_results_reply, "results reply")
 
 }  // namespace gridctl::wire

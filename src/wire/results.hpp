@@ -11,8 +11,8 @@
 
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
-#include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -39,9 +39,7 @@ struct ResultsReply {
   std::vector<std::string> notes;  // what was left out and why, foreign text
 };
 
-[[nodiscard]] std::string encode(const ResultsRequest& request);
-[[nodiscard]] std::string encode(const ResultsReply& reply);
-[[nodiscard]] Result<ResultsRequest> parse_results(std::string_view text);
-[[nodiscard]] Result<ResultsReply> parse_results_reply(std::string_view text);
+GRIDCTL_MESSAGE(ResultsRequest, parse_results)
+GRIDCTL_MESSAGE(ResultsReply, parse_results_reply)
 
 }  // namespace gridctl::wire

@@ -35,7 +35,6 @@ void fields(R& r, Of<R, AttemptSpec>& m) {
 }
 GRIDCTL_FIELDS(AttemptSpec)
 
-std::string encode(const AttemptSpec& spec) { return write_record(spec); }
-Result<AttemptSpec> parse_attempt_spec(std::string_view text) { return parse_message<AttemptSpec>(text, "attempt"); }
+GRIDCTL_REPLY(AttemptSpec, parse_attempt_spec, "attempt")
 
 }  // namespace gridctl::wire

@@ -16,16 +16,9 @@ constexpr std::size_t k_digest_digits = 64;
 constexpr std::size_t k_env_max = 16, k_env_bytes_max = 1024;
 constexpr std::uint64_t k_rank_max = 255;
 
-std::string_view entry_type_name(EntryType type) {
-  static constexpr Names<EntryType, EntryType::link> k_names{"file", "directory", "link"};
-  return k_names(type);
-}
+constexpr Names<EntryType, EntryType::link> k_entry_types{"file", "directory", "link"};
+constexpr Names<StreamKind, StreamKind::put> k_stream_kinds{"port", "exec", "list", "status", "get", "put"};
 }  // namespace
-
-std::string_view stream_kind_name(StreamKind kind) {
-  static constexpr Names<StreamKind, StreamKind::put> k_names{"port", "exec", "list", "status", "get", "put"};
-  return k_names(kind);
-}
 
 template <class R>
 void fields(R& r, Of<R, EnterRequest>& m) {
@@ -45,7 +38,7 @@ void fields(R& r, Of<R, Terminal>& m) {
 
 template <class R>
 void fields(R& r, Of<R, StreamOpen>& m) {
-  r.word("kind", m.kind, stream_kind_name, scan(stream_kind_name, StreamKind::put));
+  r.word("kind", m.kind, k_stream_kinds);
   r.unless("port", m.port, 0).unless("command", m.command, {}, k_arguments_max, k_arguments_bytes_max);
   r.maybe("terminal", m.terminal).unless("env", m.env, {}, k_env_max, k_env_bytes_max).unless("errors", m.errors, 0);
   r.unless("rank", m.rank, 0, k_rank_max).unless("path", m.path, "", k_stream_path_max).unless("offset", m.offset, 0);
@@ -70,29 +63,17 @@ void fields(R& r, Of<R, StreamEnd>& m) {
 
 template <class R>
 void fields(R& r, Of<R, StreamEntry>& m) {
-  r("path", m.path, k_stream_path_max).word("type", m.type, entry_type_name, scan(entry_type_name, EntryType::link));
+  r("path", m.path, k_stream_path_max).word("type", m.type, k_entry_types);
   r.unless("bytes", m.bytes, 0).unless("mode", m.mode, 0644, 07777).unless("target", m.target, "", k_stream_path_max);
 }
 
-std::string encode(const EnterRequest& m) { return encode_request(k_enter_operation, m); }
-std::string encode(const AllowRequest& m) { return encode_request(k_allow_operation, m); }
-std::string encode(const StreamOpen& m) { return encode_request(k_open_operation, m); }
-std::string encode(const StreamAnswer& m) { return write_record(m); }
-std::string encode(const StreamNote& m) { return write_record(m); }
-std::string encode(const StreamEnd& m) { return write_record(m); }
-std::string encode(const StreamEntry& m) { return write_record(m); }
-
-Result<EnterRequest> parse_enter(std::string_view text) { return parse_request<EnterRequest>(text, k_enter_operation); }
-Result<AllowRequest> parse_allow(std::string_view text) { return parse_request<AllowRequest>(text, k_allow_operation); }
-Result<StreamOpen> parse_stream_open(std::string_view text) { return parse_request<StreamOpen>(text, k_open_operation); }
-Result<StreamAnswer> parse_stream_answer(std::string_view text) {
-  return parse_message<StreamAnswer>(text, "answer to an open");
-}
-Result<StreamNote> parse_stream_note(std::string_view text) { return parse_message<StreamNote>(text, "stream event"); }
-Result<StreamEnd> parse_stream_end(std::string_view text) { return parse_message<StreamEnd>(text, "end of a stream"); }
-Result<StreamEntry> parse_stream_entry(std::string_view text) {
-  return parse_message<StreamEntry>(text, "directory entry");
-}
+GRIDCTL_REQUEST(EnterRequest, parse_enter, k_enter_operation)
+GRIDCTL_REQUEST(AllowRequest, parse_allow, k_allow_operation)
+GRIDCTL_REQUEST(StreamOpen, parse_stream_open, k_open_operation)
+GRIDCTL_REPLY(StreamAnswer, parse_stream_answer, "answer to an open")
+GRIDCTL_REPLY(StreamNote, parse_stream_note, "stream event")
+GRIDCTL_REPLY(StreamEnd, parse_stream_end, "end of a stream")
+GRIDCTL_REPLY(StreamEntry, parse_stream_entry, "directory entry")
 
 std::vector<std::uint16_t> parse_ports(std::string_view text) {
   std::vector<std::uint16_t> ports;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "base/result.hpp"
+#include "wire/message.hpp"
 
 namespace gridctl::wire {
 
@@ -47,7 +47,6 @@ enum class StreamKind : std::uint8_t {
   get,     // the bytes of the file `path`, from `offset`
   put,     // bytes for the file `path`, from `offset`
 };
-[[nodiscard]] std::string_view stream_kind_name(StreamKind kind);
 
 struct Terminal {
   std::uint16_t columns = 80, rows = 24;
@@ -98,20 +97,13 @@ struct StreamEntry {
   std::string target{};  // of a link
 };
 
-[[nodiscard]] std::string encode(const EnterRequest&);
-[[nodiscard]] std::string encode(const AllowRequest&);
-[[nodiscard]] std::string encode(const StreamOpen&);
-[[nodiscard]] std::string encode(const StreamAnswer&);
-[[nodiscard]] std::string encode(const StreamNote&);
-[[nodiscard]] std::string encode(const StreamEnd&);
-[[nodiscard]] std::string encode(const StreamEntry&);
-[[nodiscard]] Result<EnterRequest> parse_enter(std::string_view);
-[[nodiscard]] Result<AllowRequest> parse_allow(std::string_view);
-[[nodiscard]] Result<StreamOpen> parse_stream_open(std::string_view);
-[[nodiscard]] Result<StreamAnswer> parse_stream_answer(std::string_view);
-[[nodiscard]] Result<StreamNote> parse_stream_note(std::string_view);
-[[nodiscard]] Result<StreamEnd> parse_stream_end(std::string_view);
-[[nodiscard]] Result<StreamEntry> parse_stream_entry(std::string_view);
+GRIDCTL_MESSAGE(EnterRequest, parse_enter)
+GRIDCTL_MESSAGE(AllowRequest, parse_allow)
+GRIDCTL_MESSAGE(StreamOpen, parse_stream_open)
+GRIDCTL_MESSAGE(StreamAnswer, parse_stream_answer)
+GRIDCTL_MESSAGE(StreamNote, parse_stream_note)
+GRIDCTL_MESSAGE(StreamEnd, parse_stream_end)
+GRIDCTL_MESSAGE(StreamEntry, parse_stream_entry)
 
 // Parses the ports that a job declares, as GRIDCTL_FORWARD_PORTS lists them: "8888,6006". Skips anything that is not a
 // port.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
@@ -14,9 +15,7 @@ bool is_printable(std::string_view text) {
 }
 
 bool is_header_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || c == '-'; });
 }
 
 }  // namespace
@@ -33,9 +32,6 @@ void fields(R& r, Of<R, UploadRequest>& m) {
   r("recipe_bytes", m.recipe_bytes, k_upload_recipe_max);
 }
 
-std::string encode(const UploadRequest& m) { return encode_request(k_upload_operation, m); }
-Result<UploadRequest> parse_upload(std::string_view text) {
-  return parse_request<UploadRequest>(text, k_upload_operation);
-}
+GRIDCTL_REQUEST(UploadRequest, parse_upload, k_upload_operation)
 
 }  // namespace gridctl::wire

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::wire {
@@ -40,9 +39,8 @@ struct UploadRequest {
   bool operator==(const UploadRequest&) const = default;
 };
 
-[[nodiscard]] std::string encode(const UploadRequest& request);
-// Fails with protocol_violation also for a URL that is neither http nor https, and for non-printable or non-ASCII
-// characters in it or the headers.
-[[nodiscard]] Result<UploadRequest> parse_upload(std::string_view text);
+// Parsing fails with protocol_violation also for a URL that is neither http nor https, and for non-printable or
+// non-ASCII characters in it or the headers.
+GRIDCTL_MESSAGE(UploadRequest, parse_upload)
 
 }  // namespace gridctl::wire

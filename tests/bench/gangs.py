@@ -281,7 +281,8 @@ def loss(the_grid, packages, patience, rounds, only=()):
     for host in the_grid.hosts:
         subprocess.run(["cp", "-a", "--link", packages, the_grid.disk(host, SITE[1:])], check=True)
         os.makedirs(the_grid.disk(host, FOLDER[1:]), exist_ok=True)
-        shutil.copy(os.path.join(grid.WORKLOADS, PROGRAM), the_grid.disk(host, FOLDER[1:]))
+        for name in (PROGRAM, "pace.py"):
+            shutil.copy(os.path.join(grid.WORKLOADS, name), the_grid.disk(host, FOLDER[1:]))
     peers = [Gridctl, Torchrun]
     if shutil.which("slurmctld") and shutil.which("munged"):
         peers.append(Slurm)

@@ -32,7 +32,7 @@ done
 # The protocol's page names every field that the sources put on the wire.
 while read -r field; do
   grep -qE "\b$field\b" "$3/man/gridctl-agent.7.md" || complain "gridctl-agent(7) does not explain the field '$field'"
-done < <(grep -ohE '\{"[a-z_0-9]+",' "$3"/src/wire/*.cpp "$3"/src/base/{hardware_json,inventory}.cpp | tr -d '{",' | sort -u)
+done < <(grep -ohE '\{"[a-z_0-9]+",' "$3"/src/wire/*.cpp "$3"/src/base/inventory.cpp | tr -d '{",' | sort -u)
 
 # What the pages name in the sources exists.
 while read -r file; do

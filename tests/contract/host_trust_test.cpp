@@ -4,7 +4,7 @@
 
 #include "os/process.hpp"
 #include "ssh/connect.hpp"
-#include "ssh/user_trust.hpp"
+#include "ssh/known_hosts.hpp"
 #include "support/ssh_server.hpp"
 
 namespace gridctl::ssh::host_trust_test {

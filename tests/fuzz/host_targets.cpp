@@ -5,6 +5,7 @@
 
 #include "agent/metrics.hpp"
 #include "fuzz/target.hpp"
+#include "probe/facts.hpp"
 #include "probe/health_log.hpp"
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
@@ -21,7 +22,7 @@ FUZZ_TARGET(health_text) {
   static_cast<void>(probe::parse_ras_count(input));
   static_cast<void>(probe::parse_fdinfo(input));
   static_cast<void>(probe::parse_pressure(input));
-  static_cast<void>(probe::mount_source(input, "/var/lib"));
+  static_cast<void>(probe::mount_of_path(input, "/var/lib"));
   static_cast<void>(probe::whole_disk(input));
   probe::ToolAnswer answer;
   answer.tool = "nvidia-smi";

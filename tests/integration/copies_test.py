@@ -124,7 +124,7 @@ class CopiesInADirectory(Copies):
         os.rename(away, self.remote)
         wait_until("the copies that were missed", 60, lambda: all(remotes == ["nas"] for remotes in copies_of(job).values()),
                    job.evidence)
-        job.wait_success()
+        job.wait_success(hurry=True)
         self.assertEqual(job.show()["recoveries"], 0)
         wait_until("the last copy", 60, lambda: all(copies_of(job).values()), job.evidence)
         self.assertIsNone(self.trouble())
@@ -141,7 +141,8 @@ class CopiesInADirectory(Copies):
         self.assertEqual(job.events("host_lost"), [])
         damage(os.path.join(self.laptop.state, "store"), self.remote)  # before anybody has read it
         job.wait_event("checkpoint_healed", deadline=90)
-        job.wait_success()
+        job.wait_attempt(2)
+        job.wait_success(hurry=True)
         self.assertIn("from nas", job.events("checkpoint_healed")[0]["text"])
         self.assertIsNotNone(job.attempts()[-1]["resumed_from"])
 

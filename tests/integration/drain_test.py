@@ -28,7 +28,8 @@ class Draining(grid.Case):
         self.grid.heal_all()
 
     def assert_moved_once(self, job, source, steps, every):
-        shown = job.wait_success()
+        job.wait_attempt(2)
+        shown = job.wait_success(hurry=True)
         first, second = shown["attempts"]
         self.assertEqual((first["state"], first["reason"]), ("stopped", "drained"), job.evidence())
         self.assertEqual(first["provider"], f"h{source}")
@@ -121,7 +122,7 @@ class Draining(grid.Case):
         self.assertEqual(waiting.returncode, 9, err)
         self.assertIn("takes jobs again", err)
         job.wait_event("move_withdrawn", deadline=60)
-        job.wait_success()
+        job.wait_success(hurry=True)
         self.assertEqual(len(job.attempts()), 1, job.evidence())
 
     def test_ctrl_c_ends_the_waiting_and_not_the_move(self):

@@ -97,7 +97,7 @@ class Elastic(grid.Case):
         last = steps(job.logs("--attempt", "3"))[-1]
         grid.figure("pause of the computing for growing", f"{first[2] - last[2]:.2f} s")
         self.assert_lost_at_most(job, 4, first)
-        job.wait_success(deadline=200)
+        job.wait_success(deadline=200, hurry=True)
         self.assertEqual(job.show()["recoveries"], 3)
         told = {step: loss for step, loss, _ in steps(job.logs())}
         self.assertEqual(sorted(told), sorted(wanted), job.evidence())
@@ -118,7 +118,7 @@ class Elastic(grid.Case):
         self.assertEqual(sorted(self.members(job)), sorted({*before, spare} - {before[1]}), job.evidence())
         self.assertIn("a spare takes the place of a member", job.events("placed")[-1]["text"], job.evidence())
         self.assert_lost_at_most(job, 2, first)
-        job.wait_success(deadline=150)
+        job.wait_success(deadline=150, hurry=True)
         self.grid.start(int(before[1][1:]))
         self.grid.wait_clean()
 

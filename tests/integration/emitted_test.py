@@ -107,7 +107,15 @@ class Emitted(grid.Case):
                 "HF_HUB_OFFLINE": "1"} if grid.FRAMEWORKS else {}
         envs["STEPS"] = str(steps)
         words = [word for name, value in envs.items() for word in ("-e", f"{name}={value}")]
-        done = laptop.run("job", "submit", "-d", "-y", "--json", *words, os.path.join(folder, "job.yaml"))
+        path = os.path.join(folder, "job.yaml")
+        with open(path, encoding="utf-8") as file:
+            job = file.read()
+        self.assertIn("\nclass: tight\n", job)
+        if not folder.endswith("torchtitan"):  # which needs the memory of several hosts together
+            job = job.replace("\nclass: tight\n", "\nclass: federated\n")  # a busy machine's links may be measured as too slow
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(job)
+        done = laptop.run("job", "submit", "-d", "-y", "--json", *words, path)
         return grid.Job(laptop, done.json["job_id"])
 
     def assert_each_rank_once(self, job, target):

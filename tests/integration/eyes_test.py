@@ -17,7 +17,7 @@ STATE = "/etc/stub-gpu"
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 MIB = 1 << 20
 BUSY = ("python3 -c \"b = bytearray(200 << 20)\nimport time\nfor i in range(0, len(b), 4096): b[i] = 1\n"
-        "end = time.time() + 600\nwhile time.time() < end: time.sleep(0.01); sum(range(600_000))\"")
+        "end = time.time() + 600\nwhile time.time() < end: time.sleep(0.01); sum(range(200_000))\"")
 
 
 def setUpModule():
@@ -104,8 +104,8 @@ class Eyes(grid.Case):
         use = self.use(job)
         self.assertEqual(use["gpus"], [{"uuid": UUID, "busy_percent": 87, "memory_bytes": 12288 * MIB,
                                         "memory_total_bytes": 24576 * MIB, "temperature_c": 71}])
-        self.assertGreater(use["cpus"], 0.1)
-        self.assertLess(use["cpus"], 1.5)
+        self.assertGreater(use["cpus"], 0.05)
+        self.assertLess(use["cpus"], 1)
         self.assertGreater(use["memory_bytes"], 200 * MIB)
         self.assertLess(use["memory_bytes"], 300 * MIB)
         self.assertLess(time.time() - grid.iso(use["measured_at"]), 15)
@@ -153,7 +153,7 @@ class Eyes(grid.Case):
         self.tell(busy=90)
         told = laptop.submit({"name": "told", "run": "echo begun; exec sleep 7777", "resources": {"cpus": 0.5, "accelerators": "1"},
                               "recovery": {"hang_after": "30s"}})
-        spin = "python3 -c 'import time\nend = time.time() + 90\nwhile time.time() < end: pass'"
+        spin = "python3 -c 'import time\nend = time.time() + 70\nwhile time.time() < end: sum(range(300_000)); time.sleep(0.02)'"
         again = laptop.submit({"name": "again", "run": f'if [ "$GRIDCTL_ATTEMPT" = 1 ]; then {spin}; sleep 7777; fi; echo done',
                                "resources": {"cpus": 0.5}, "constraints": {"query": "name=h2"},
                                "recovery": {"hang_after": "30s", "hangs": "restart"}})

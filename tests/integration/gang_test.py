@@ -95,7 +95,7 @@ class Gang(grid.Case):
         started = [event for event in job.events("attempt_started")][-1]
         grid.figure("power loss until the gang runs again, beyond lost_after",
                     f"{grid.iso(started['at']) - killed - LOST_AFTER:.2f} s")
-        job.wait_success(deadline=150)
+        job.wait_success(deadline=150, hurry=True)
         self.assert_same_losses(job)
         self.grid.start(int(host[1:]))
         self.grid.wait_clean()
@@ -137,7 +137,7 @@ class Gang(grid.Case):
         stacks = {event["provider"]: event["text"] for event in job.events("stacks")}
         self.assertEqual(len(stacks), 2, stacks)
         self.assertIn("stopped", stacks[host], job.evidence())
-        job.wait_success(deadline=150)
+        job.wait_success(deadline=150, hurry=True)
         self.grid.wait_clean()
 
     @unittest.skipUnless(grid.LONG, "GRIDCTL_LONG=1 runs it: needs a quiet machine")
@@ -207,7 +207,7 @@ fi"""
         self.grid.partition(int(host[1:]))
         job.wait_attempt(2, deadline=LOST_AFTER + 60)
         self.grid.heal(int(host[1:]))
-        job.wait_success(deadline=150)
+        job.wait_success(deadline=150, hurry=True)
         self.assert_same_losses(job)
         self.grid.wait_clean()
 

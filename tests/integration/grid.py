@@ -394,6 +394,13 @@ class Laptop:
         return wait_until("the daemon", 60, started)
 
 
+# Tells each process of a job that catches SIGALRM, as the workloads do, that its steps take no time any more.
+HURRY = r"""for files in $(grep -slzx 'GRIDCTL_JOB_ID=%s' /proc/[0-9]*/environ | cut -d/ -f-3); do
+  grep -sqE '^SigCgt:.*[2367abef][0-9a-f]{3}$' $files/status && tr '\0' ' ' < $files/cmdline | grep -qE '\.(sh|py) $' &&
+    kill -ALRM ${files#/proc/}
+done; true"""
+
+
 class Job:
     def __init__(self, laptop, job_id):
         self.laptop, self.id = laptop, job_id
@@ -469,7 +476,14 @@ class Job:
         attempts = self.attempts()
         return int(attempts[(attempt or len(attempts)) - 1]["provider"].lstrip("h"))
 
-    def wait_success(self, deadline=90):
+    def hurry(self):
+        """What was to be seen while its program runs has been seen: an attempt that runs now does its other steps at once."""
+        for host in self.laptop.grid.hosts:
+            self.laptop.grid.enter(host, HURRY % self.id, check=False)
+
+    def wait_success(self, deadline=90, hurry=False):
+        if hurry:
+            self.hurry()
         return self.wait_state("SUCCEEDED", deadline=deadline)
 
 

@@ -82,8 +82,8 @@ class Paused(grid.Case):
         time.sleep(seconds)  # what is claimed is that nothing happens meanwhile
         self.assertEqual((self.ticks(host, job), self.steps(job)), (before, step), job.evidence())
 
-    def assert_once(self, job, steps, attempts=1):
-        job.wait_success()
+    def assert_once(self, job, steps, attempts=1, hurry=True):
+        job.wait_success(hurry=hurry)
         self.assert_steps_once(job, steps, attempts=attempts)
 
     def gpu_leases(self):
@@ -105,7 +105,7 @@ class Cpu(Paused):
         self.assertIn("paused in place", laptop.run("job", "show", job.id).out)
         laptop.run("job", "pause", job.id)  # once more is nothing new
         self.assertIn("runs on h1", laptop.run("job", "resume", job.id).out)
-        self.assert_once(job, 60)
+        self.assert_once(job, 60, hurry=False)  # what the daemon would see of it meanwhile
         self.assertFalse(job.events("host_lost") + job.events("hangs") + job.events("moving"), job.evidence())
         for kind in ("paused", "resumed_in_place"):  # the command and the daemon see it, one of them notes it
             self.assertEqual(len(job.events(kind)), 1, job.evidence())
@@ -115,7 +115,7 @@ class Cpu(Paused):
         laptop.run("job", "pause", job.id)
         time.sleep(12)
         laptop.run("job", "resume", job.id)
-        self.assert_once(job, 100)
+        self.assert_once(job, 100, hurry=False)
 
     def test_a_paused_job_can_be_cancelled(self):
         job = self.start("cancelled", steps=600, pinned=CPU)
@@ -154,7 +154,7 @@ class Cpu(Paused):
         laptop.run("provider", "unpause", f"h{CPU}")
         for job in jobs:
             self.assert_once(job, 150)
-        late.wait_success()
+        late.wait_success(hurry=True)
 
     def test_what_does_not_run_cannot_be_paused(self):
         job = laptop.submit(plain("done", envs={"STEPS": 3}))
@@ -182,7 +182,7 @@ class Gpu(Paused):
         refused = laptop.run("job", "resume", job.id, check=False)
         self.assertIn("is leased", refused.err)
         self.assertEqual(self.shows(job), "paused")
-        second.wait_success()
+        second.wait_success(hurry=True)
         laptop.run("job", "resume", job.id)
         self.assertEqual(self.calls()[-2:], ["restore", "unlock"])
         self.assert_once(job, 60)
@@ -192,6 +192,7 @@ class Gpu(Paused):
         urgent = laptop.submit(plain("urgent", envs={"STEPS": 40}, run=ON_GPU, priority=10, max_duration="10m",
                                      resources={"cpus": 0.5, "accelerators": "1"}))
         urgent.wait_success(deadline=60)
+        job.wait_event("resumed_in_place")
         self.assert_once(job, 200)
         self.assertEqual(self.calls().count("checkpoint"), 1, job.evidence())
         for kind in ("stands_aside", "paused", "resumed_in_place"):

@@ -244,7 +244,7 @@ class Laptops(grid.Case):
             began, made = time.monotonic(), len(job.events("checkpoint"))
             job.wait_checkpoint(made + 2, deadline=30)
             grid.figure("another address of the laptop: two checkpoints later", f"{time.monotonic() - began:.1f} s")
-        job.wait_success()
+        job.wait_success(hurry=True)
         self.assertEqual(len(job.attempts()), 1, job.evidence())
 
     def test_a_daemon_that_was_started_within_tmux_outlives_it(self):
@@ -258,7 +258,8 @@ class Laptops(grid.Case):
         grid.wait_until("the daemon", 60, laptop.daemon_pid)
         subprocess.run([*words, "kill-server"], check=True)
         job = grid.Job(laptop, laptop.run("job", "ls", "--json").json[0]["job_id"])
-        job.wait_success()
+        job.wait_checkpoint(2)
+        job.wait_success(hurry=True)
         self.assertEqual(len(job.attempts()), 1)
 
 
@@ -296,7 +297,8 @@ class Keys(grid.Case):
         self.assertIn("ssh-add", str(refused))
         time.sleep(7)  # longer than lost_after
         self.agent = self.start_agent()
-        job.wait_success()
+        job.wait_checkpoint(len(job.events("checkpoint")) + 1)
+        job.wait_success(hurry=True)
         self.assertEqual(len(job.attempts()), 1, job.evidence())
         self.assertEqual(job.events("host_lost"), [])
         self.grid.wait_clean(hosts=[1, 2])
@@ -313,7 +315,7 @@ class Keys(grid.Case):
         pid = self.laptop.daemon_pid()
         last = self.laptop.submit(plain("last"))
         for one in (last, later, job):
-            one.wait_success()
+            one.wait_success(hurry=True)
         self.assertEqual(self.laptop.daemon_pid(), pid)
         self.assertLess(len(later.attempts()), 12, "each try waits longer")
         self.grid.wait_clean(hosts=[1, 2])  # nobody could without the ssh-agent, which ends with this test

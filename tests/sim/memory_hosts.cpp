@@ -138,7 +138,7 @@ double MemoryRecords::usd_of(const Row& row, WallTime from, WallTime now) {
 }
 
 // Counts as the registry does what the workers of a bag share.
-registry::Shared MemoryRecords::shared_in(const JobId& leader, WallTime from, WallTime now) const {
+registry::SharedPrice MemoryRecords::shared_in(const JobId& leader, WallTime from, WallTime now) const {
   std::vector<registry::WorkerRun> runs;
   for (const auto& [id, row] : rows_) {
     const job::Spec& spec = row.row.spec;
@@ -180,7 +180,7 @@ Result<registry::Spending> MemoryRecords::spending(const std::string& owner, Wal
         if (change.number == a.number) out.usd_per_hour += change.more;
     }
     if (!row.row.spec.tasks || !row.row.spec.twin_of.empty()) continue;
-    const registry::Shared shared = shared_in(row.row.id, from, now);
+    const registry::SharedPrice shared = shared_in(row.row.id, from, now);
     out.usd -= shared.usd;
     out.usd_per_hour -= shared.usd_per_hour;
   }

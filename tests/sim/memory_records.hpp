@@ -100,7 +100,7 @@ class MemoryRecords : public Backend, public testing::UnaskedRecords {
   [[nodiscard]] Result<void> after_commit() const;
   void save(Row& row, const job::Step& step, WallTime at);
   void record(Row& row, WallTime at, const job::Record& record);
-  [[nodiscard]] registry::Shared shared_in(const JobId& leader, WallTime from, WallTime now) const;
+  [[nodiscard]] registry::SharedPrice shared_in(const JobId& leader, WallTime from, WallTime now) const;
   [[nodiscard]] static double usd_of(const Row& row, WallTime from, WallTime now);
   [[nodiscard]] static CheckpointSeq next_seq(const Row& row);
 

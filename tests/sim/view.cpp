@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/held.hpp"
+#include "agent/ledger.hpp"
 #include "bag_truth.hpp"
 #include "supervision.hpp"
 

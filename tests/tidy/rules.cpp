@@ -167,11 +167,9 @@ Findings check_system_calls(const Source& source) {
 Findings check_ways(const Source& source) {
   static const std::set<std::string> rooms{"control/reach", "lend", "ssh"};
   static const std::set<std::string> headers{
-      "ssh/channel.hpp",         "ssh/connect.hpp",       "ssh/known_hosts.hpp",
-      "ssh/libssh2_channel.hpp", "ssh/libssh2_login.hpp", "ssh/libssh2_session.hpp",
+      "ssh/channel.hpp",         "ssh/connect.hpp",        "ssh/known_hosts.hpp", "ssh/libssh2_session.hpp",
       "ssh/process_channel.hpp", "ssh/sealed_channel.hpp", "ssh/system_ssh.hpp",
-      "ssh/user_trust.hpp",      "control/reach/agent_link.hpp", "control/reach/connect_agent.hpp",
-      "control/reach/deploy.hpp"};
+      "control/reach/agent_link.hpp", "control/reach/connect_agent.hpp", "control/reach/deploy.hpp"};
   static const std::regex word(
       R"(\b(ssh::(connect|resolve|pin|pinned|scan_host_keys|ProcessChannel|Channel)|lend::(call|relay_here|close_relay)|)"
       R"(open_(agent|session|streams|bulk|link)\s*\(|relay_of\s*\())");

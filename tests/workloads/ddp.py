@@ -8,12 +8,12 @@ import os
 import shutil
 import time
 
+import pace
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 
 STEPS = int(os.environ.get("STEPS", "60"))
-PACE = float(os.environ.get("PACE", "0.1"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "10"))
 SHARDS = os.environ.get("SHARDS") == "1"
 BUSY = int(os.environ.get("BUSY", "0"))
@@ -84,5 +84,5 @@ for step in range(first, STEPS + 1):
         print(f"step {step} loss {total.item() / world:.6f}", flush=True)
     if step % SAVE_EVERY == 0 or step == STEPS:
         save(step)
-    time.sleep(PACE)
+    pace.rest(0.1)
 print("done", flush=True)

@@ -7,12 +7,12 @@ import contextlib
 import os
 import time
 
+import pace
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 
 STEPS = int(os.environ.get("STEPS", "60"))
-PACE = float(os.environ.get("PACE", "0.1"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "10"))
 SCALE = float(os.environ["GRIDCTL_WORLD_SCALE"])
 
@@ -64,5 +64,5 @@ for step in range(first, STEPS + 1):
         print(f"step {step} loss {total.item() / full:.6f} at {time.time():.2f}", flush=True)
         if step % SAVE_EVERY == 0 or step == STEPS:
             save(step)
-    time.sleep(PACE)
+    pace.rest(0.1)
 print("done", flush=True)

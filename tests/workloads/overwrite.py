@@ -2,13 +2,12 @@
 # An ordinary training script: one checkpoint file, overwritten in place, loaded when it is there.
 # Environment: STEPS, PACE (seconds a step takes at least), SAVE_EVERY (steps), WIDTH (of the hidden layer).
 import os
-import time
 
+import pace
 import torch
 import torch.nn as nn
 
 STEPS = int(os.environ.get("STEPS", "200"))
-PACE = float(os.environ.get("PACE", "0.05"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "20"))
 WIDTH = int(os.environ.get("WIDTH", "64"))
 PATH = "out/ckpt.pt"
@@ -44,5 +43,5 @@ for step in range(first, STEPS + 1):
     if step % SAVE_EVERY == 0 or step == STEPS:
         torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, PATH)
         print(f"saved step {step}", flush=True)
-    time.sleep(PACE)
+    pace.rest(0.05)
 print("done", flush=True)

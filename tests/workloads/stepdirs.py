@@ -4,13 +4,12 @@
 import json
 import os
 import shutil
-import time
 
+import pace
 import torch
 import torch.nn as nn
 
 STEPS = int(os.environ.get("STEPS", "200"))
-PACE = float(os.environ.get("PACE", "0.05"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "20"))
 KEEP = int(os.environ.get("KEEP", "3"))
 WIDTH = int(os.environ.get("WIDTH", "64"))
@@ -59,5 +58,5 @@ for step in range(first, STEPS + 1):
         for old in saved_steps()[:-KEEP]:
             shutil.rmtree(f"out/step-{old}")
         print(f"saved step {step}", flush=True)
-    time.sleep(PACE)
+    pace.rest(0.05)
 print("done", flush=True)

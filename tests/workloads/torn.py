@@ -10,11 +10,11 @@ import signal
 import sys
 import time
 
+import pace
 import torch
 import torch.nn as nn
 
 STEPS = int(os.environ.get("STEPS", "100"))
-PACE = float(os.environ.get("PACE", "0.05"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "20"))
 WIDTH = int(os.environ.get("WIDTH", "1024"))
 WRITE_SECONDS = float(os.environ.get("WRITE_SECONDS", "2"))
@@ -76,5 +76,5 @@ for step in range(first, STEPS + 1):
     print(f"step {step} loss {loss.item():.6f}", flush=True)
     if step % SAVE_EVERY == 0 or step == STEPS:
         save_slowly(step, die=first == 1 and step == DIE_AT)
-    time.sleep(PACE)
+    pace.rest(0.05)
 print("done", flush=True)

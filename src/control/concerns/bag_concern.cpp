@@ -256,7 +256,8 @@ class BagConcern : public Concern {
       const bool is_lost = cleanup != nullptr && cleanup->stale;
       if (is_lost) close(leader, live, worker, seat, true);
       const FleetHost* host = controls_.fleet.find(seat.host);
-      if (is_lost && (host == nullptr || !host->is_up())) {  // asked when it is back
+      // A lost host is asked when it is back, and each host for as long as its results cannot be written down here.
+      if ((is_lost && (host == nullptr || !host->is_up())) || (leader.goes_on() && live.run->is_blocked())) {
         seat.ended = now;
         continue;
       }

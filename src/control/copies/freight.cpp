@@ -10,7 +10,7 @@
 #include "control/copies/moving.hpp"
 #include "control/reach/disk_reserve.hpp"
 #include "store/chunk_store.hpp"
-#include "store/overlay.hpp"
+#include "store/tree.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
 #include "wire/results.hpp"

@@ -35,7 +35,7 @@ struct Examined {
 
 // Finds the registered machine that showed `keys` and has `found` as its inventory. A machine's identity is its host
 // key. A different key on the same kernel (machine id and boot id agree) is another SSH server on that machine: this is
-// allowed, and its room is counted once (room.hpp). The same machine id alone proves nothing, because images are cloned
+// allowed, and its capacity is counted once (free_capacity.hpp). The same machine id alone proves nothing, because images are cloned
 // with it.
 struct Twin {
   enum class Kind : std::uint8_t { none, same_key, same_kernel } kind = Kind::none;

@@ -6,7 +6,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/follow/bag_results.hpp"
 #include "crypto/sha256.hpp"
-#include "store/overlay.hpp"
+#include "store/tree.hpp"
 
 namespace gridctl::control {
 

@@ -247,6 +247,7 @@ void BagRun::save(Attempts& attempts, const std::function<void()>& then) {
         const std::shared_ptr<BagRun> mine = weak.lock();
         if (mine == nullptr) return;
         mine->saving_ = false;
+        mine->blocked_ = !written;
         if (!written) {
           report(written.error(), "while writing the journal of bag " + job.id().value);
           return attempts.try_later(job.id(), k_journal_work, k_write_pause);

@@ -64,6 +64,8 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   [[nodiscard]] wire::BagAsk ask(const bag::Worker& worker, const Seat& seat) const;
 
   [[nodiscard]] bool is_saved() const { return unsaved_.empty() && !saving_; }
+  // Returns true if the last write has failed, so that what hosts have found cannot be taken from them.
+  [[nodiscard]] bool is_blocked() const { return blocked_; }
   // Writes new records, and calls `then` when they are durable. Does nothing if there are none, or while a write is
   // under way.
   void save(Attempts& attempts, const std::function<void()>& then);
@@ -86,7 +88,7 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   std::map<bag::Worker, Seat> seats_;
   std::string repaired_;
   std::string unsaved_;
-  bool saving_ = false;
+  bool saving_ = false, blocked_ = false;
   std::string items_;
   std::vector<std::uint64_t> item_ends_;
 };

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "control/reach/connect_agent.hpp"
-#include "ssh/user_trust.hpp"
+#include "ssh/known_hosts.hpp"
 
 namespace gridctl::control {
 

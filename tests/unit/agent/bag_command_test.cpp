@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "agent/bag_command.hpp"
-#include "agent/bag_shell.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::agent::bag_command_test {

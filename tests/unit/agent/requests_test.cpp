@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
 #include "agent/companion.hpp"
-#include "agent/fence.hpp"
 #include "agent/folder_watch.hpp"
 #include "agent/foreign_files.hpp"
 #include "agent/helper_process.hpp"

@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/files.hpp"
 #include "os/process.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::text_sanitize_test {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <random>
 
-#include "base/lines.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::text_test {

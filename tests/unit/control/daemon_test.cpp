@@ -18,7 +18,6 @@
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "os/entries.hpp"
-#include "os/host_name.hpp"
 #include "os/loop_executor.hpp"
 #include "os/process.hpp"
 #include "registry/registry.hpp"

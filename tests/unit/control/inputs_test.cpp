@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "control/copies/chunks.hpp"
-#include "os/attributes.hpp"
+#include "os/entries.hpp"
 #include "registry/registry.hpp"
 #include "store/scan.hpp"
 #include "store/tree.hpp"

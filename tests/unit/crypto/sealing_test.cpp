@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "crypto/sealing_small.hpp"
 #include "crypto/sha256.hpp"
 #include "support/results.hpp"
 

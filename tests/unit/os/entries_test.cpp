@@ -8,7 +8,7 @@
 #include <array>
 
 #include "os/clock.hpp"
-#include "os/directory_lock.hpp"
+#include "os/files.hpp"
 #include "os/large_buffer.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -66,9 +66,7 @@ TEST_F(Entries, HaveAStatus) {
   EXPECT_EQ(status_of(dir_ / "file")->value(), file);
   const Fd opened = open_file(dir_ / "file", O_RDONLY).value();
   EXPECT_EQ(*status_of(opened.get()), file);
-  const Ownership owner = *ownership_of(opened.get());
-  EXPECT_TRUE(owner.is_ours);
-  EXPECT_EQ(owner.mode, 0640u);
+  EXPECT_TRUE(file.is_ours);
 }
 
 TEST_F(Entries, MissingIsNoErrorAndErrorsAreNotMissing) {
@@ -78,7 +76,6 @@ TEST_F(Entries, MissingIsNoErrorAndErrorsAreNotMissing) {
   ASSERT_FALSE(below);
   EXPECT_THAT(below.error().message, HasSubstr("'file/below'"));
   EXPECT_FALSE(status_of(-1));
-  EXPECT_FALSE(ownership_of(-1));
 }
 
 TEST_F(Entries, LinksAreMadeAndRead) {

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "os/files.hpp"
-#include "os/host_name.hpp"
 #include "os/process.hpp"
 #include "os/ready.hpp"
 #include "support/results.hpp"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "fixture.hpp"
+#include "probe/facts.hpp"
 
 namespace gridctl::probe::health_machine_test {
 namespace {
@@ -35,12 +36,12 @@ TEST(HealthMachine, TheSourceOfAMountIsThatOfTheInnermost) {
       "32 22 8:1 / /database rw - ext4 /dev/sdd1 rw\n"
       "x y - z\n"
       "33 22 8:1 / /data/x rw - ext4\n";
-  EXPECT_EQ(mount_source(mounts, "/home"), "/dev/sda3");
-  EXPECT_EQ(mount_source(mounts, "/data"), "/dev/sdc1");
-  EXPECT_EQ(mount_source(mounts, "/data/x/y"), "/dev/sdc1") << "a line without its source tells nothing";
-  EXPECT_EQ(mount_source(mounts, "/database"), "/dev/sdd1");
-  EXPECT_EQ(mount_source(mounts, "/datab"), "/dev/sda3");
-  EXPECT_EQ(mount_source("30 22 8:1 / /data rw - ext4 /dev/sdb1 rw\n", "/x"), "");
+  EXPECT_EQ(mount_of_path(mounts, "/home").source, "/dev/sda3");
+  EXPECT_EQ(mount_of_path(mounts, "/data").source, "/dev/sdc1");
+  EXPECT_EQ(mount_of_path(mounts, "/data/x/y").source, "/dev/sdc1") << "a line without its source tells nothing";
+  EXPECT_EQ(mount_of_path(mounts, "/database").source, "/dev/sdd1");
+  EXPECT_EQ(mount_of_path(mounts, "/datab").source, "/dev/sda3");
+  EXPECT_EQ(mount_of_path("30 22 8:1 / /data rw - ext4 /dev/sdb1 rw\n", "/x").source, "");
 }
 
 TEST(HealthMachine, PressureAndErrorsWithinTheirLimits) {

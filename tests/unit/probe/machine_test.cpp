@@ -9,9 +9,10 @@ namespace gridctl::probe::machine_test {
 namespace {
 
 TEST(Machine, CountsCpuLists) {
-  EXPECT_EQ(count_cpu_list("0"), 1u);
-  EXPECT_EQ(count_cpu_list("0-3,8,10-11\n"), 7u);
-  for (const char* bad : {"", "x", "3-0", "0-", "-1", "0-99999999", "1,,2"}) EXPECT_EQ(count_cpu_list(bad), 0u) << bad;
+  EXPECT_EQ(parse_cpu_list("0").size(), 1u);
+  EXPECT_EQ(parse_cpu_list("0-3,8,10-11\n").size(), 7u);
+  for (const char* bad : {"", "x", "3-0", "0-", "-1", "0-99999999", "1,,2"})
+    EXPECT_EQ(parse_cpu_list(bad).size(), 0u) << bad;
 }
 
 TEST(Machine, ReadsNamesOfCpuAndSystem) {
@@ -139,11 +140,11 @@ TEST_F(ProbeTest, UsableProcessorsAreTheFewerOnesAndTheQuota) {
 }
 
 TEST_F(ProbeTest, NamesAreReadAsTheyStand) {
-  EXPECT_EQ(count_cpu_list("65535"), 1u);
-  EXPECT_EQ(count_cpu_list("65536"), 0u);
-  EXPECT_EQ(count_cpu_list("0-65535"), 65536u);
-  EXPECT_EQ(count_cpu_list("0-65535,1"), 0u);
-  EXPECT_EQ(count_cpu_list("5-5"), 1u);
+  EXPECT_EQ(parse_cpu_list("65535").size(), 1u);
+  EXPECT_EQ(parse_cpu_list("65536").size(), 0u);
+  EXPECT_EQ(parse_cpu_list("0-65535").size(), 65536u);
+  EXPECT_EQ(parse_cpu_list("0-65535,1").size(), 0u);
+  EXPECT_EQ(parse_cpu_list("5-5").size(), 1u);
   EXPECT_EQ(parse_pretty_name("PRETTY_NAME='A b'\n"), "A b");
   EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"A b'\n"), "\"A b'");
   EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"\n"), "\"");

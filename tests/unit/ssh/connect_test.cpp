@@ -11,7 +11,6 @@
 #include "os/net.hpp"
 #include "ssh/connect.hpp"
 #include "ssh/encoding.hpp"
-#include "ssh/libssh2_login.hpp"
 #include "ssh/libssh2_session.hpp"
 #include "support/loopback.hpp"
 #include "support/results.hpp"

@@ -9,7 +9,6 @@
 #include "ssh/encoding.hpp"
 #include "ssh/known_hosts.hpp"
 #include "ssh/system_ssh.hpp"
-#include "ssh/user_trust.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::ssh::ssh_program_test {

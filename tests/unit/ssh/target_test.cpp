@@ -6,7 +6,6 @@
 #include "fake_ssh.hpp"
 #include "os/process.hpp"
 #include "os/random.hpp"
-#include "ssh/tokens.hpp"
 
 namespace gridctl::ssh::target_test {
 namespace {

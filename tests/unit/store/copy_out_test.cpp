@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/files.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 

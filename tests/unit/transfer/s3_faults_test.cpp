@@ -13,7 +13,7 @@
 #include "support/scripted_s3.hpp"
 #include "support/temp_dir.hpp"
 #include "transfer/s3.hpp"
-#include "transfer/s3_upload.hpp"
+#include "transfer/s3_wire.hpp"
 
 namespace gridctl::transfer::s3_faults_test {
 namespace {

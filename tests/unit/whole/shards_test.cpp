@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "unit/whole/directory.hpp"
-#include "whole/shards.hpp"
+#include "whole/layout_tools.hpp"
 
 namespace gridctl::whole::shards_test {
 namespace {

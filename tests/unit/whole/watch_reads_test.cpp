@@ -3,7 +3,7 @@
 
 #include "unit/whole/directory.hpp"
 
-namespace gridctl::whole::read_cache_test {
+namespace gridctl::whole::watch_reads_test {
 namespace {
 
 TEST(Reads, AreMadeOnceForEachStateOfAFile) {
@@ -58,4 +58,4 @@ TEST(Reads, BeyondTheirRoomAreMadeAnew) {
 }
 
 }  // namespace
-}  // namespace gridctl::whole::read_cache_test
+}  // namespace gridctl::whole::watch_reads_test

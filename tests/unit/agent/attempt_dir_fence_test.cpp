@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/fence.hpp"
+#include "agent/attempt_dir.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent::fence_test {
+namespace gridctl::agent::attempt_dir_fence_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -56,4 +56,4 @@ TEST(JobDir, TakesNoIdThatLeadsElsewhere) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent::fence_test
+}  // namespace gridctl::agent::attempt_dir_fence_test

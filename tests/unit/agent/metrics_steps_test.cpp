@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/steps.hpp"
+#include "agent/metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent::steps_test {
+namespace gridctl::agent::metrics_steps_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(Steps, TravelWhole) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent::steps_test
+}  // namespace gridctl::agent::metrics_steps_test

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/overlay.hpp"
+#include "store/tree.hpp"
 
 #include <gmock/gmock.h>
 
 #include "support/results.hpp"
 
-namespace gridctl::store::overlay_test {
+namespace gridctl::store::tree_overlay_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -37,4 +37,4 @@ TEST(Overlay, LetsNothingBelowStandInTheWay) {
 }
 
 }  // namespace
-}  // namespace gridctl::store::overlay_test
+}  // namespace gridctl::store::tree_overlay_test

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssh/slots.hpp"
+#include "ssh/connect.hpp"
 
 #include <atomic>
 #include <thread>
 
 #include "support/results.hpp"
 
-namespace gridctl::ssh::slots_test {
+namespace gridctl::ssh::connect_slots_test {
 namespace {
 
 using gridctl::testing::FailsWith;
@@ -57,4 +57,4 @@ TEST(LoginSlot, WhoWaitsGoesOnWhenOneIsGivenBack) {
 }
 
 }  // namespace
-}  // namespace gridctl::ssh::slots_test
+}  // namespace gridctl::ssh::connect_slots_test

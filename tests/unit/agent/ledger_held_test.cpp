@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/held.hpp"
+#include "agent/ledger.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::agent::held_test {
+namespace gridctl::agent::ledger_held_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -60,4 +60,4 @@ TEST(Held, TellsTheLeasesWhileAnotherProcessChangesTheLedger) {
 }
 
 }  // namespace
-}  // namespace gridctl::agent::held_test
+}  // namespace gridctl::agent::ledger_held_test
