@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/names.hpp"
+
 namespace gridctl::job {
 
 // Describes how a job came to its end while its own attempt still ran, or without one.
@@ -12,6 +14,7 @@ enum class Overtaken : std::uint8_t {
   tasks_done,    // the last task of a bag
   tasks_failed,  // the bag is over, and tasks of it have failed
 };
-[[nodiscard]] std::string_view overtaken_name(Overtaken by);  // "replica_succeeded"
+inline constexpr Names<Overtaken, Overtaken::tasks_failed> overtaken_name{"replica_succeeded", "tasks_done",
+                                                                          "tasks_failed"};
 
 }  // namespace gridctl::job

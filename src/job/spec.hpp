@@ -11,6 +11,7 @@
 
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "base/names.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/keep.hpp"
@@ -110,8 +111,7 @@ struct Constraints {
 
 // Names the quantity that decides among suitable hosts: all are expectations of the complete job, failures counted.
 enum class Optimize : std::uint8_t { cost, time, reliability };
-[[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
-[[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
+inline constexpr Names<Optimize, Optimize::reliability> optimize_name{"cost", "time", "reliability"};
 
 // States when the job should be done: at a time, or so long after its submission.
 struct Deadline {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::job {
@@ -23,7 +24,7 @@ enum class ItemForm : std::uint8_t {
   variables,  // lines NAME=VALUE, each a variable of the task
   columns,    // fields with \x1f between them: {1}, {2}
 };
-[[nodiscard]] std::string_view item_form_name(ItemForm form);  // "text"
+inline constexpr Names<ItemForm, ItemForm::columns> item_form_name{"none", "text", "variables", "columns"};
 
 // A task that runs out of memory or disk is retried by a worker with so many times more: its level says how often that
 // was done.

@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/workload.hpp"
 
-#include "base/names.hpp"
 #include "job/workload_record.hpp"
 
 namespace gridctl::job {
 
-namespace {
-constexpr Names<JobClass, JobClass::federated> k_class_names{"auto",  "tight",   "medium",
-                                                             "loose", "service", "federated"};
-constexpr Names<Backend, Backend::none> k_backend_names{"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"};
-
-template <class Word>
-Result<Word> known(std::optional<Word> word, std::string_view name, const char* what) {
-  if (word) return *word;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a " + what);
-}
-}  // namespace
-
-std::string_view class_name(JobClass job_class) { return k_class_names(job_class); }
-Result<JobClass> parse_class(std::string_view name) { return known(k_class_names.find(name), name, "class of jobs"); }
-
-std::string_view backend_name(Backend backend) { return k_backend_names(backend); }
-Result<Backend> parse_backend(std::string_view name) {
-  return known(k_backend_names.find(name), name, "collective library");
-}
+Result<JobClass> parse_class(std::string_view name) { return class_name.parse(name, "a class of jobs"); }
+Result<Backend> parse_backend(std::string_view name) { return backend_name.parse(name, "a collective library"); }
 
 std::optional<double> exchange_bytes(const Workload& workload) {
   if (workload.exchange_bytes) return static_cast<double>(*workload.exchange_bytes);

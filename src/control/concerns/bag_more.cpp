@@ -128,12 +128,9 @@ void feed_hungry(const Controls& controls, TrackedJob& leader, std::set<std::str
 }
 
 std::uint32_t worker_number(const TrackedJob& job) {
-  const JobId& leader = job.spec().twin_of;
-  if (leader.value.empty()) return 1;
-  return registry::twin_number(job.id());
+  return job.spec().twin_of.empty() ? 1 : registry::twin_number(job.id());
 }
 
-// The worker spends the leader's budget and ends with the leader.
 job::Spec worker_spec(const TrackedJob& leader, job::Spec spec, std::uint32_t number) {
   const std::string ending = "-w" + std::to_string(number);
   spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;

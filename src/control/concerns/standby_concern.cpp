@@ -108,8 +108,7 @@ class StandbyConcern : public Concern {
   };
 
   [[nodiscard]] static Ready* find(Standby& standby, const HostName& host) {
-    const auto found =
-        std::find_if(standby.ready.begin(), standby.ready.end(), [&](const Ready& one) { return one.host == host; });
+    const auto found = std::ranges::find(standby.ready, host, &Ready::host);
     return found == standby.ready.end() ? nullptr : &*found;
   }
 

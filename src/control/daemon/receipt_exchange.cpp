@@ -178,9 +178,7 @@ bool is_agreed(const registry::AgreedPrice& most, const Rates& rates, std::int64
 Result<Digest> receipt_seed(const os::Path& state_directory) {
   const os::Path file = state_directory / "receipt.key";
   if (!os::exists(file)) {
-    Digest seed;
-    std::ranges::copy(os::random_bytes(seed.bytes.size()), seed.bytes.begin());
-    TRY(os::write_file_durably(file, to_hex(seed) + "\n"));
+    TRY(os::write_file_durably(file, to_hex(os::random_digest()) + "\n"));
   }
   TRY_ASSIGN(const std::string text, os::read_file(file, k_key_file_max));
   return parse_digest(trim(text)).context("while reading " + file.string());

@@ -24,7 +24,5 @@ void tell_time_left(sched::HostFacts& facts, WallTime now);
 [[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::HostRecords& registry);
 // Returns the view that a query has of the provider. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
-// Subtracts the resources that one member of a running attempt holds.
-void take_away(sched::HostFacts& host, const job::Member& member);
 
 }  // namespace gridctl::control

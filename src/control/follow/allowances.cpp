@@ -22,7 +22,7 @@ std::string key_of(const TrackedJob& job) { return job.id().value + "/" + std::t
 std::string payer_of(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (!job.spec().tasks || attempt == nullptr) return key_of(job);
-  return (job.spec().twin_of.empty() ? job.id() : job.spec().twin_of).value + "@" + attempt->lead().host.value;
+  return job.leader_id().value + "@" + attempt->lead().host.value;
 }
 
 std::string job_in(const std::string& key) { return key.substr(0, key.find('/')); }
@@ -164,7 +164,7 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
         ask, counted_epoch(one.state()), price_with_twins(book_, one), world_.clock.boot(), world_.clock.wall());
-    if (!spent) report(spent.error(), "while counting what a job has used");
+    report(spent, "while counting what a job has used");
     left.whole = left.whole || !spent;
     return spent ? *spent : registry::Spent{};
   };

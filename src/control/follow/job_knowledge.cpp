@@ -13,8 +13,6 @@ namespace gridctl::control {
 
 namespace {
 constexpr double k_work_min = 1;  // seconds: a job that has worked longer than it declared is about to end
-
-double seconds_between(WallTime from, WallTime to) { return static_cast<double>(to.ms - from.ms) / 1000; }
 }  // namespace
 
 Result<sched::JobKnowledge> knowledge_of(registry::JobRecords& registry, const registry::Job& job,
@@ -31,7 +29,7 @@ Result<sched::JobKnowledge> knowledge_of(registry::JobRecords& registry, const r
   const Progress progress = progress_of(job, attempts, saved, hosts, now);
   known.work_known = progress.total.has_value();
   if (progress.total) known.task.work = std::max(k_work_min, *progress.total - progress.saved);
-  if (spec.deadline) known.time_left = seconds_between(now, job::moment_of(*spec.deadline, job.submitted_at));
+  if (spec.deadline) known.time_left = seconds(job::moment_of(*spec.deadline, job.submitted_at) - now);
   known.failures_max = job.machine.failures_max;
   // Hosts keep received files for a while.
   for (const registry::AttemptRecord& attempt : attempts)
@@ -44,8 +42,7 @@ Result<std::optional<sched::CurrentRun>> present_of(registry::JobRecords& regist
   const std::optional<sched::CurrentRun> unknown;
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !std::holds_alternative<job::Running>(job.machine.phase)) return unknown;
-  const auto host =
-      std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one.name == attempt->lead().host; });
+  const auto host = std::ranges::find(hosts, attempt->lead().host, &sched::HostFacts::name);
   if (host == hosts.end()) return unknown;
   TRY_ASSIGN(sched::JobKnowledge known, knowledge_of(registry, job, hosts, now));
   if (!known.work_known) return unknown;

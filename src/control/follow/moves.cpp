@@ -7,8 +7,6 @@ namespace {
 
 constexpr const char* k_why = "drained";
 
-Duration since(WallTime then, WallTime now) { return std::chrono::milliseconds{now.ms - then.ms}; }
-
 std::string summary_of(const MoveFacts& facts) {
   return facts.gang ? sched::summary(*facts.gang, facts.wish) : sched::summary(facts.decision);
 }
@@ -49,7 +47,7 @@ std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& f
   // Unless the host has to be emptied, a job moves only with all its work saved: lost work would be missing at the end.
   // Tasks of a bag that are stopped are run again by others.
   const bool may_lose = drained || (facts.by_tasks && facts.patience > Duration::zero());
-  const bool impatient = may_lose && since(running->move->since, now) >= facts.patience;
+  const bool impatient = may_lose && now - running->move->since >= facts.patience;
   if (impatient && facts.by_tasks)
     return job::MoveDue{epoch, "the time for its tasks is over: those that still run go back to the bag, and that is no failure"};
   if (running->move->saved || impatient) return job::MoveDue{epoch};

@@ -27,11 +27,6 @@ constexpr Duration k_wake_pause = std::chrono::seconds{1};            // between
 constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
 constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
 
-bool waits_for_room(const TrackedJob& job) {
-  const auto* waiting = job.in<job::Waiting>();
-  return waiting != nullptr && waiting->why == job::k_waits_for_provider;
-}
-
 }  // namespace
 
 Placement::Placement(const World& world, JobBook& book, Fleet& fleet)
@@ -46,7 +41,7 @@ void Placement::changed(const TrackedJob& job, const job::State&) {
     mine.reserved.reset();  // it has found a place, there or elsewhere
     mine.turn.reset();
     if (job.state().moving().empty()) mine.promised.reset();
-  } else if (waits_for_room(job) && !was_asked(job)) {
+  } else if (job.waits_for_room() && !was_asked(job)) {
     all_asked_at_.reset();
   }
   note_claim(job.id());
@@ -121,18 +116,15 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
 }
 
 sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts) {
-  if (const Result<void> benched = apply_bench(world_.records, hosts); !benched)
-    report(benched.error(), "while placing");
+  report(apply_bench(world_.records, hosts), "while placing");
   const job::Constraints& wanted = job.spec().constraints;
   const bool by_place = !wanted.region_in.empty() || !wanted.region_not.empty() || !wanted.query.empty();
-  if (const Result<void> told = by_place ? apply_countries(world_.records, hosts) : Result<void>{}; !told)
-    report(told.error(), "while placing");
-  if (const Result<void> paused = apply_pauses(world_.records, hosts); !paused) report(paused.error(), "while placing");
+  if (by_place) report(apply_countries(world_.records, hosts), "while placing");
+  report(apply_pauses(world_.records, hosts), "while placing");
   const Result<sched::JobKnowledge> told = knowledge_of(world_.records, job.row, hosts, world_.clock.wall());
-  if (!told) report(told.error(), "while placing");
+  report(told, "while placing");
   sched::JobKnowledge known = told ? *told : sched::knowledge_of(job.spec());
-  if (const Result<void> linked = apply_links(world_.records, job.spec(), known, hosts); !linked)
-    report(linked.error(), "while placing");
+  report(apply_links(world_.records, job.spec(), known, hosts), "while placing");
   return known;
 }
 
@@ -166,7 +158,7 @@ void Placement::place_after(const TrackedJob& job, Duration delay) {
       world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay, [this, id = job.id()] {
         if (TrackedJob* due = book_.find(id)) place(*due);
       });
-  if (waits_for_room(job) && !was_asked(job)) all_asked_at_.reset();
+  if (job.waits_for_room() && !was_asked(job)) all_asked_at_.reset();
 }
 
 void Placement::place_now(const TrackedJob& job) {
@@ -308,8 +300,7 @@ sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member
   sched::Interval tuned = sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
   const std::optional<WallTime> ends = host == nullptr ? std::nullopt : host->ends_at();
   if (!ends) return tuned;
-  const Duration left = std::chrono::milliseconds{ends->ms - world_.clock.wall().ms};
-  return sched::before_end(std::move(tuned), left - sched::lead_before_end(cost));
+  return sched::before_end(std::move(tuned), *ends - world_.clock.wall() - sched::lead_before_end(cost));
 }
 
 sched::Interval Placement::interval_of(const TrackedJob& job) {
@@ -382,7 +373,7 @@ bool Placement::was_asked(const TrackedJob& job) const {
 }
 
 bool Placement::is_due(const TrackedJob& job) const {
-  if (!waits_for_room(job) || was_asked(job)) return false;
+  if (!job.waits_for_room() || was_asked(job)) return false;
   const auto found = waits_.find(job.id().value);
   return found != waits_.end() && found->second.timer != nullptr;
 }

@@ -32,6 +32,8 @@ struct HostNetwork {
   std::optional<Duration> latency;                                 // round trip from here
 };
 using LinkIndex = std::map<std::pair<std::string, std::string>, const registry::HostLink*>;  // by source and target
+// Returns the links in the scheduler's form.
+[[nodiscard]] std::vector<sched::PairLink> pair_links(std::span<const registry::HostLink> measured);
 [[nodiscard]] LinkIndex index_links(std::span<const registry::HostLink> links);
 [[nodiscard]] std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLink> links);
 

@@ -16,22 +16,18 @@
 
 namespace gridctl::control {
 
-// The agents this gridctl carries.
-[[nodiscard]] std::vector<AgentImage> agent_images();
 // As `ssh` would go there today: the user's ssh configuration is asked each time. usage: a key file is not there.
 [[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
 // The way to the relay of a lent host. `login_agent`: of ssh, in the place of $SSH_AUTH_SOCK; may be empty.
 [[nodiscard]] Result<lend::RelayCommand> relay_of(const registry::Provider& provider,
                                                   const lend::Invitation& invitation, const Paths& paths,
                                                   const os::Path& login_agent, os::Clock& clock);
-// For the loop. Blocks until `deadline`. The ways of the provider are tried one after the other.
+// Blocks until `deadline`. The ways of the provider are tried one after the other. `features`: "events" for the loop;
+// without, the connection becomes one of streams, or of bulk work.
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                                WayMemory& ways);
-// Without events: the connection becomes one of streams.
-[[nodiscard]] Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                                WayMemory& ways);
+                                                const ControllerId& controller, std::vector<std::string> features,
+                                                BootTime deadline, os::Clock& clock, WayMemory& ways,
+                                                const UploadProgress& progress = {});
 // For a worker thread: requests, and trees of chunks. Tells which encodings the agent decodes, and lets it send what we
 // decode.
 [[nodiscard]] Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,

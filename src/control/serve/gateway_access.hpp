@@ -25,10 +25,14 @@ class GatewayAccess {
 class LocalGateways : public GatewayAccess {
  public:
   explicit LocalGateways(Paths paths) : paths_(std::move(paths)) {}
-  [[nodiscard]] bool lives(const JobId& service) override;
-  [[nodiscard]] Result<void> start(const JobId& service) override;
-  [[nodiscard]] std::optional<GatewayInfo> told(const JobId& service) override;
-  [[nodiscard]] Result<void> let_leave(const JobId& service, int replica, WallTime now) override;
+  [[nodiscard]] bool lives(const JobId& service) override { return gateway_lives(gateway_files(paths_, service)); }
+  [[nodiscard]] Result<void> start(const JobId& service) override { return start_gateway(paths_, service); }
+  [[nodiscard]] std::optional<GatewayInfo> told(const JobId& service) override {
+    return read_gateway(gateway_files(paths_, service));
+  }
+  [[nodiscard]] Result<void> let_leave(const JobId& service, int replica, WallTime now) override {
+    return control::let_leave(gateway_files(paths_, service), replica, now);
+  }
 
  private:
   const Paths paths_;

@@ -3,6 +3,7 @@
 
 #include "base/numbers.hpp"
 #include "base/record.hpp"
+#include "os/process.hpp"
 
 namespace gridctl::control {
 
@@ -40,8 +41,7 @@ std::optional<GatewayInfo> read_gateway(const GatewayFiles& files) {
 }
 
 Result<void> let_leave(const GatewayFiles& files, int replica, WallTime now) {
-  const std::int64_t until = now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(k_leave).count();
-  return os::write_file_atomically(files.leave(replica), std::to_string(until));
+  return os::write_file_atomically(files.leave(replica), std::to_string((now + k_leave).ms));
 }
 
 bool leaves_now(const GatewayFiles& files, int replica, WallTime now) {
@@ -54,6 +54,15 @@ bool gateway_lives(const GatewayFiles& files) {
   if (!os::exists(files.lock())) return false;
   const auto lock = os::FileLock::try_acquire(files.lock());
   return lock && !*lock;
+}
+
+Result<void> start_gateway(const Paths& paths, const JobId& service) {
+  TRY_ASSIGN(const os::Path self, os::executable_path());
+  os::SpawnOptions options;
+  options.detach = true;
+  options.new_session = true;
+  TRY(os::spawn({self.string(), "__gateway", service.value, "--state", paths.root.string()}, options));
+  return {};
 }
 
 }  // namespace gridctl::control

@@ -45,5 +45,7 @@ struct GatewayInfo {
 [[nodiscard]] std::optional<GatewayInfo> read_gateway(const GatewayFiles& files);
 // Returns true if a process holds the lock.
 [[nodiscard]] bool gateway_lives(const GatewayFiles& files);
+// Starts the process of the gateway; it may not hold the lock yet when this returns.
+[[nodiscard]] Result<void> start_gateway(const Paths& paths, const JobId& service);
 
 }  // namespace gridctl::control
