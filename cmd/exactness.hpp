@@ -7,7 +7,7 @@
 
 #include "control/follow/exactness.hpp"
 #include "control/reach/paths.hpp"
-#include "registry/run_records.hpp"
+#include "registry/job_records.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

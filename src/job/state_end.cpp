@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "job/going_back.hpp"
 #include "job/last_step.hpp"
-#include "job/owner_limit.hpp"
 #include "job/state_step.hpp"
+#include "job/state_words.hpp"
 
 namespace gridctl::job {
 

@@ -7,9 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/concerns/bag_finally.hpp"
-#include "control/concerns/bag_leave.hpp"
-#include "control/concerns/bag_more.hpp"
+#include "control/concerns/bag_workers.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/bag_link.hpp"
 #include "control/follow/bag_run.hpp"

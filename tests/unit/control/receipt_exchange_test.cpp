@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/daemon/receipt_exchange.hpp"
+#include "control/daemon/receipt_keeper.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
