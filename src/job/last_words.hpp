@@ -7,12 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/names.hpp"
-#include "base/result.hpp"
 
 namespace gridctl::job {
 

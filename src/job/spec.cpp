@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/spec.hpp"
 
-#include <algorithm>
-
 #include "base/names.hpp"
 #include "base/record.hpp"
 

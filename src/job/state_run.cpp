@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/text.hpp"
 #include "job/going_back.hpp"
 #include "job/state_step.hpp"
 

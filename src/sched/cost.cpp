@@ -2,7 +2,6 @@
 #include "sched/cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 

@@ -6,7 +6,6 @@
 // loses that much more (K13). Hosts that a job needs together fail as one: their rates add up (K8).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

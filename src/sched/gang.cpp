@@ -2,9 +2,7 @@
 #include "sched/gang.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>

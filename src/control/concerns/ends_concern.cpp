@@ -4,7 +4,6 @@
 #include "control/follow/lent_hosts.hpp"
 #include "control/follow/tuning.hpp"
 #include "sched/host_end.hpp"
-#include "sched/standing/reliability.hpp"
 
 namespace gridctl::control {
 

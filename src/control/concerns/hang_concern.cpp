@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
 #include "control/reach/pace.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows jobs that are paused in place: records what their hosts report, and moves a job that stays paused too long.
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/pauses.hpp"
 

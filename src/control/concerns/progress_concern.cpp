@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
 #include "control/reach/pace.hpp"

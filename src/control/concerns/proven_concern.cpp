@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/drilled.hpp"
 #include "control/follow/lent_hosts.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 
 namespace gridctl::control {

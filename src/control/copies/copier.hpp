@@ -7,7 +7,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "control/copies/host_uploads.hpp"
 #include "control/copies/remotes.hpp"

@@ -17,7 +17,6 @@
 #include "control/reach/paths.hpp"
 #include "control/reach/work_budget.hpp"
 #include "registry/registry.hpp"
-#include "store/gang_tree.hpp"
 #include "store/local_part.hpp"
 #include "wire/messages.hpp"
 

@@ -5,6 +5,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/freight.hpp"
 #include "store/chunk_store.hpp"
+#include "store/gang_tree.hpp"
 #include "store/stored_tree.hpp"
 
 namespace gridctl::control {

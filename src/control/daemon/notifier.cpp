@@ -12,7 +12,6 @@
 #include "control/daemon/user_settings.hpp"
 #include "http/client.hpp"
 #include "os/clock.hpp"
-#include "os/entries.hpp"
 #include "os/host_pool.hpp"
 #include "os/log.hpp"
 #include "os/mutex.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/fleet/host_facts.hpp"
 #include "control/reach/ways.hpp"
 #include "os/log.hpp"
 #include "registry/change_provider.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fleet/host_facts.hpp"
 
-#include <algorithm>
 #include <chrono>
 
 #include "base/host_words.hpp"

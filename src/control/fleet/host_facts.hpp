@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "job/state.hpp"
 #include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"

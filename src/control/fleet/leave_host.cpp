@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fleet/leave_host.hpp"
 
-#include <charconv>
 #include <string>
 
 #include "base/numbers.hpp"

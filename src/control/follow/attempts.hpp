@@ -18,7 +18,6 @@
 #include "control/follow/host_work.hpp"
 #include "control/follow/job_book.hpp"
 #include "sched/interval.hpp"
-#include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
 

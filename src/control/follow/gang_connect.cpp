@@ -5,7 +5,6 @@
 
 #include "base/formatted.hpp"
 #include "control/follow/attempts.hpp"
-#include "control/reach/pace.hpp"
 #include "job/rank_start.hpp"
 #include "os/random.hpp"
 #include "sched/reach_proof.hpp"

@@ -3,7 +3,6 @@
 
 #include "base/text.hpp"
 #include "control/follow/read_output.hpp"
-#include "control/reach/pace.hpp"
 #include "control/reach/paths.hpp"
 #include "control/reach/request.hpp"
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "base/numbers.hpp"

@@ -6,6 +6,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "control/follow/legible.hpp"
 #include "ssh/encoding.hpp"
 
 namespace gridctl::control {

@@ -13,7 +13,6 @@
 #include "control/follow/tuning.hpp"
 #include "control/measure/bench.hpp"
 #include "control/measure/network_record.hpp"
-#include "control/reach/pace.hpp"
 #include "sched/host_end.hpp"
 
 namespace gridctl::control {

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "base/text.hpp"
 #include "os/address.hpp"
-#include "os/net.hpp"
 #include "os/random.hpp"
 #include "probe/netperf.hpp"
 #include "transfer/stream.hpp"

@@ -11,7 +11,6 @@
 #include "lend/call.hpp"
 #include "lend/keys.hpp"
 #include "os/random.hpp"
-#include "ssh/connect.hpp"
 #include "wire/guest.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"

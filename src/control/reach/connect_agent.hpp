@@ -2,8 +2,6 @@
 // From a registered provider to a conversation with its agent: inside of this room only. Others have AgentNetwork.
 #pragma once
 
-#include <memory>
-
 #include "control/reach/deploy.hpp"
 #include "control/reach/paths.hpp"
 #include "control/reach/ways.hpp"
@@ -12,7 +10,6 @@
 #include "registry/records.hpp"
 #include "ssh/target.hpp"
 #include "transfer/parallel_transfer.hpp"
-#include "wire/frame.hpp"
 
 namespace gridctl::control {
 

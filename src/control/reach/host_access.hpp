@@ -6,7 +6,6 @@
 #include <atomic>
 #include <memory>
 
-#include "base/ids.hpp"
 #include "base/time.hpp"
 #include "control/reach/agent_network.hpp"
 #include "control/reach/link_meter.hpp"

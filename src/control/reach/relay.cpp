@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach/relay.hpp"
 
-#include <utility>
-
 #include "control/reach/connect_agent.hpp"
-#include "ssh/connect.hpp"
 
 namespace gridctl::control {
 

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "control/reach/pace.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "control/serve/balancer.hpp"

@@ -10,7 +10,6 @@
 #include "base/result.hpp"
 #include "control/reach/paths.hpp"
 #include "control/serve/readiness.hpp"
-#include "job/spec.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::control {
