@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <map>
 
 #include "cmd/bag_log.hpp"
 #include "os/entries.hpp"

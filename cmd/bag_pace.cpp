@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/text.hpp"
-
 namespace gridctl::cmd {
 
 namespace {

@@ -2,7 +2,6 @@
 // Implements gridctl budget: monthly limits on cost.
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"

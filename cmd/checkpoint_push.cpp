@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
-#include <memory>
 
 #include "base/lines.hpp"
 #include "base/text.hpp"

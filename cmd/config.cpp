@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the settings of the state directory: `config ls`, `get` and `set`.
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "control/follow/exactness.hpp"
 #include "control/reach/paths.hpp"

@@ -3,7 +3,6 @@
 
 #include <csignal>
 
-#include "base/text.hpp"
 #include "cmd/bag_output.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/log_printer.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `gridctl init`: from the hosts that ssh knows to a first job that survives the loss of its host.
 #include <atomic>
-#include <map>
 #include <set>
 #include <thread>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include "base/numbers.hpp"

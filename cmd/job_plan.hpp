@@ -2,7 +2,6 @@
 // Plans a job apart from its host, for every command that plans or explains: class, backend, strategy, physics.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
-#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_files.hpp"
 #include "cmd/commands.hpp"
@@ -14,7 +13,6 @@
 #include "job/last_step.hpp"
 #include "os/attributes.hpp"
 #include "os/loop.hpp"
-#include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
 #include "store/stored_tree.hpp"

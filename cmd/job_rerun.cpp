@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 
-#include "base/text.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"

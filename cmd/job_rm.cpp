@@ -14,7 +14,6 @@
 #include "os/terminal.hpp"
 #include "registry/forget.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

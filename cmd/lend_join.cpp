@@ -8,7 +8,6 @@
 #include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
-#include "lend/call.hpp"
 #include "lend/dial.hpp"
 #include "lend/leave.hpp"
 #include "lend/receipt_book.hpp"

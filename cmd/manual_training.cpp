@@ -2,8 +2,6 @@
 // Writes gridctl-training(7): distributed training for an engineer who knows PyTorch. The examples are planned while
 // the page is written, so that none of its numbers can be out of date.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "base/formatted.hpp"
 #include "cmd/help.hpp"

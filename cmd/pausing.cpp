@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/pausing.hpp"
 
-#include "base/text.hpp"
 #include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/random.hpp"

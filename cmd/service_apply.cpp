@@ -13,7 +13,6 @@
 #include "control/serve/roll.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 

@@ -6,7 +6,6 @@
 #include "cmd/service_now.hpp"
 #include "cmd/tolerance_view.hpp"
 #include "control/reach/version.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

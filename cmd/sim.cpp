@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/sim_question.hpp"

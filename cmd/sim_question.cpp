@@ -7,7 +7,6 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/provider_facts.hpp"
 #include "config/job_file.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/tuning.hpp"

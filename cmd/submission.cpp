@@ -13,7 +13,6 @@
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
-#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 

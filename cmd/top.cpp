@@ -10,7 +10,6 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/followed.hpp"
-#include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "os/raw_terminal.hpp"
 #include "os/ready.hpp"

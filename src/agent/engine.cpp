@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "agent/engine_container.hpp"
 #include "agent/engine_process.hpp"

@@ -20,7 +20,6 @@
 #include "agent/inside_program.hpp"
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
-#include "os/ready.hpp"
 #include "transfer/socket_link.hpp"
 #include "transfer/stream_hub.hpp"
 #include "wire/stream.hpp"

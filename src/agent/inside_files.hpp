@@ -3,8 +3,6 @@
 // directory.
 #pragma once
 
-#include <string>
-
 #include "base/result.hpp"
 #include "os/files.hpp"
 #include "wire/stream.hpp"

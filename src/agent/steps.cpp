@@ -6,7 +6,6 @@
 
 #include "agent/log_ring.hpp"
 #include "agent/metrics.hpp"
-#include "base/text.hpp"
 
 namespace gridctl::agent {
 

@@ -2,7 +2,6 @@
 // Reads a docker-compose file with one service as the equivalent job file. Each key is supported, ignored with a
 // warning that says why, or refused with what to write instead.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/numbers.hpp"

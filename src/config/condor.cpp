@@ -3,7 +3,6 @@
 // with a warning that says why, or refused with what to write instead. Any other name is a macro, as in condor.
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/numbers.hpp"
 #include "os/entries.hpp"

@@ -11,7 +11,6 @@
 #include "base/numbers.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
-#include "os/ready.hpp"
 
 namespace gridctl::lend {
 

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <utility>
 
 namespace gridctl::os {
 namespace {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 
 #include "os/clock.hpp"
 #include "os/path_error.hpp"

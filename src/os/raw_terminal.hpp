@@ -5,7 +5,6 @@
 #include <termios.h>
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "base/result.hpp"

@@ -2,7 +2,6 @@
 #include "plan/memory.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "plan/eager.hpp"
 

@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "crypto/sealing.hpp"
 #include "crypto/sealing_small.hpp"
 #include "store/big_endian.hpp"
 #include "store/codec.hpp"
