@@ -2,6 +2,7 @@
 // Represents a user's request: the parsed and checked job file. A value; it is stored with the job as JSON.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -214,6 +215,13 @@ struct Spec {
   std::optional<Service> service{};  // it is a service with `twins` replicas
   bool operator==(const Spec&) const = default;
 };
+
+// Returns the most GPUs of one host that an alternative asks for.
+[[nodiscard]] inline int gpus_most(const Spec& spec) {
+  int count = 0;
+  for (const GpuRequest& gpu : spec.resources.gpus) count = std::max(count, gpu.count_max);
+  return count;
+}
 
 // Returns the least number of hosts that the job runs on.
 [[nodiscard]] inline int nodes_least(const Spec& spec) {

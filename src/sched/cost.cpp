@@ -54,6 +54,10 @@ void share_out(Estimate& out, double all, double mtbf, double restart) {
 }
 }  // namespace
 
+std::string in_words(double seconds) {
+  return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
+}
+
 Estimate to_finish(const WorkEstimate& task, const HostGroup& group) {
   Estimate out;
   out.price_per_hour = group.price_per_hour;

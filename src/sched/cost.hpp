@@ -39,6 +39,8 @@ struct HostGroup {
 
 inline constexpr double k_never = 3e9;  // seconds: a century
 
+[[nodiscard]] std::string in_words(double seconds);  // "3h12m"; a century at most
+
 // Holds expected seconds of each kind; they add up to takes().
 struct Estimate {
   double transfer = 0, start = 0, work = 0, saving = 0;

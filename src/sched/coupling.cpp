@@ -295,19 +295,13 @@ void look_at_text(Evidence& evidence, const std::string& text, const std::string
   }
 }
 
-int gpus_of_host(const job::Resources& resources) {
-  int count = 0;
-  for (const job::GpuRequest& gpu : resources.gpus) count = std::max(count, gpu.count_max);
-  return count;
-}
-
 Evidence evidence_of(const job::Spec& spec) {
   Evidence evidence;
   const job::Workload& workload = spec.workload;
   if (workload.tasks > 0) evidence.add(clue_tasks, "tasks is " + std::to_string(workload.tasks));
   if (workload.sync_every > 1) evidence.add(clue_rare, "workload.sync_every is " + std::to_string(workload.sync_every));
   if (spec.num_nodes > 1) evidence.add(clue_nodes, "num_nodes is " + std::to_string(spec.num_nodes));
-  if (const int gpus = gpus_of_host(spec.resources); gpus > 1)
+  if (const int gpus = job::gpus_most(spec); gpus > 1)
     evidence.add(clue_gpus, std::to_string(gpus) + " GPUs of a host");
   look_at_text(evidence, spec.run, "run");
   look_at_text(evidence, spec.setup, "setup");
@@ -315,20 +309,12 @@ Evidence evidence_of(const job::Spec& spec) {
   return evidence;
 }
 
-WorkKind kind_of(const Evidence& evidence) {
-  for (const KindRule& rule : k_rules)
-    if ((evidence.clues & rule.clues) == rule.clues) return rule.kind;
-  return WorkKind::single;
+const KindRule& rule_of(const Evidence& evidence) {
+  return *std::ranges::find_if(k_rules, [&](const KindRule& rule) { return (evidence.clues & rule.clues) == rule.clues; });
 }
 
-// Returns the texts of the clues that the rule of this kind needed, and of the launcher, which readers look for.
-std::string why_of(const Evidence& evidence, WorkKind kind) {
-  std::uint32_t decided = 0;
-  for (const KindRule& rule : k_rules)
-    if (rule.kind == kind && (evidence.clues & rule.clues) == rule.clues) {
-      decided = rule.clues;
-      break;
-    }
+// Returns the texts of the clues that decided, and of the launcher, which readers look for.
+std::string why_of(const Evidence& evidence, std::uint32_t decided) {
   if ((decided & (clue_nodes | clue_gpus)) != 0) decided |= evidence.clues & clue_launcher;
   std::vector<std::string> parts;
   for (const auto& [clue, text] : evidence.texts)
@@ -354,8 +340,9 @@ WorkKind kind_of(JobClass job_class, const Evidence& evidence) {
 Coupling classify(const job::Spec& spec) {
   const Evidence evidence = evidence_of(spec);
   const JobClass said = spec.workload.job_class;
-  WorkKind kind = kind_of(evidence);
-  std::string why = why_of(evidence, kind);
+  const KindRule& rule = rule_of(evidence);
+  WorkKind kind = rule.kind;
+  std::string why = why_of(evidence, rule.clues);
   if (said != JobClass::automatic) {
     const JobClass told = strategy_of(kind).job_class;
     why = told == said ? "class set in the job file; the command agrees: " + why

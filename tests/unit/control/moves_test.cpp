@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/moves.hpp"
+#include "control/follow/mover.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
