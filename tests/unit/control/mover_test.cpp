@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control::moves_test {
+namespace gridctl::control::mover_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -280,4 +280,4 @@ TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::moves_test
+}  // namespace gridctl::control::mover_test

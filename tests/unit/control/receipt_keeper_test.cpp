@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control::receipt_exchange_test {
+namespace gridctl::control::receipt_keeper_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -291,4 +291,4 @@ TEST_F(ReceiptExchange, AChainThatWasCutOrForkedThereIsNoticed) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::receipt_exchange_test
+}  // namespace gridctl::control::receipt_keeper_test
