@@ -68,7 +68,6 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Job
                   *limits.budget, spent.usd),
         std::chrono::milliseconds{std::llround(grace * 1000)}};
   }
-  }
   if (limits.most && spent.ran >= *limits.most)
     return job::LimitReached{"max_duration", "it has run for " + format_duration(*limits.most) + ", its max_duration"};
   if (limits.hard && limits.until && now >= *limits.until)
