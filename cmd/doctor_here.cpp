@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/doctor.hpp"
-#include "db/version.hpp"
+#include "db/database.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
 #include "probe/health_packages.hpp"

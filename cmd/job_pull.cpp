@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_reader.hpp"
 #include "cmd/commands.hpp"
@@ -17,6 +16,7 @@
 #include "registry/records.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
+#include "store/stored_tree.hpp"
 
 namespace gridctl::cmd {
 
@@ -112,8 +112,7 @@ Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry
   }
   if ((!known || !known->root) && absent) return std::optional<store::Tree>();
   if (!known || !known->root) return nothing(job, known, looked);
-  TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
-  TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
+  TRY_ASSIGN(store::Tree tree, store::tree_at(chunks, *known->root));
   return std::optional(std::move(tree));
 }
 

@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "control/reach/paths.hpp"
 #include "registry/job_records.hpp"
-#include "registry/run_records.hpp"
+#include "registry/job_records.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

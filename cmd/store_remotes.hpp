@@ -7,7 +7,7 @@
 
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
-#include "registry/copy_records.hpp"
+#include "registry/all_records.hpp"
 #include "store/copying.hpp"
 
 namespace gridctl::cmd {

@@ -29,6 +29,9 @@ struct WallTime {
   std::int64_t ms = 0;
   auto operator<=>(const WallTime&) const = default;
 };
+inline WallTime operator+(WallTime t, Duration d) { return {t.ms + d / std::chrono::milliseconds{1}}; }
+inline WallTime operator-(WallTime t, Duration d) { return t + -d; }
+inline Duration operator-(WallTime a, WallTime b) { return std::chrono::milliseconds{a.ms - b.ms}; }
 
 // Formats a time as "2026-11-21T12:16:25.123Z".
 [[nodiscard]] std::string format_rfc3339(WallTime time);

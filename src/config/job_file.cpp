@@ -199,7 +199,7 @@ Result<void> read_optimize(const Fields& root, job::Optimize& into) {
   std::string word;
   TRY(root.text("optimize", word));
   if (word.empty()) return {};
-  const std::optional<job::Optimize> parsed = job::parse_optimize(word);
+  const std::optional<job::Optimize> parsed = job::optimize_name.find(word);
   if (!parsed) return root.expected("optimize", "cost, time or reliability");
   into = *parsed;
   return {};

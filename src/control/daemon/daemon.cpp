@@ -5,9 +5,9 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/record.hpp"
 #include "base/text.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/housekeeping.hpp"
@@ -36,9 +36,12 @@
 
 namespace gridctl::control {
 
-namespace {
+template <class R>
+void fields(R& r, Of<R, DaemonStatus>& m) {
+  r("pid", m.pid)("host", m.host)("version", m.version)("started_at", m.started_at);
+}
 
-using nlohmann::json;
+namespace {
 
 constexpr int k_stdout = 1;
 constexpr Duration k_start_timeout = std::chrono::seconds{10};
@@ -58,27 +61,15 @@ void say_ready() {
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
-  const json info{{"pid", os::process_id()},
-                  {"host", os::host_name()},
-                  {"version", k_version},
-                  {"started_at", format_rfc3339(now)}};
-  return os::write_file_atomically(paths.daemon_info(), info.dump());
+  const DaemonStatus ours{true, os::process_id(), os::host_name(), std::string(k_version), format_rfc3339(now)};
+  return os::write_file_atomically(paths.daemon_info(), write_record(ours));
 }
 
 DaemonStatus read_info(const Paths& paths) {
-  DaemonStatus status;
+  const std::string text = os::read_file(paths.daemon_info(), 64 * 1024).value_or("");
+  DaemonStatus status = read_record<DaemonStatus>(text, "the daemon's file", k_lenient_rules, Code::state_unreadable)
+                            .value_or(DaemonStatus{});  // none between taking the lock and writing the file
   status.running = true;
-  const Result<std::string> text = os::read_file(paths.daemon_info(), 64 * 1024);
-  if (!text) return status;  // between taking the lock and writing the file
-  const json info = json::parse(*text, nullptr, false);
-  if (!info.is_object()) return status;
-  const auto word = [&](const char* key) {
-    return info.contains(key) && info[key].is_string() ? info[key].get<std::string>() : std::string();
-  };
-  if (info.contains("pid") && info["pid"].is_number_integer()) status.pid = info["pid"].get<int>();
-  status.host = word("host");
-  status.version = word("version");
-  status.started_at = word("started_at");
   return status;
 }
 
@@ -99,14 +90,6 @@ bool shall_stay(const Paths& paths) {
   if (!os::exists(stay_file(paths))) return false;
   const Result<std::string> text = os::read_file(stay_file(paths), 64);
   return text && *text == std::to_string(os::process_id());
-}
-
-Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Clock& clock) {
-  for (const BootTime deadline = clock.boot() + k_lock_patience;;) {
-    TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
-    if (lock || clock.boot() > deadline) return lock;
-    os::pause_for(k_stop_poll);
-  }
 }
 
 }  // namespace
@@ -194,7 +177,8 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const Paths paths{state_directory};
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state_directory));
   os::Clock& clock = os::system_clock();
-  TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_daemon(paths, clock));
+  TRY_ASSIGN(const std::optional<os::FileLock> lock,
+             os::FileLock::acquire_within(paths.daemon_lock(), k_lock_patience));
   if (!lock) return already_running(paths);
   os::log_to_file(paths.daemon_log(), os::LogLevel::info);
   TRY(write_info(paths, clock.wall()));
@@ -235,8 +219,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
     const Result<void> removed = os::remove_file(paths.daemon_info());
     if (removed && !jobs.has_work()) return loop.stop();
     busy_at = now;
-    if (const Result<void> written = write_info(paths, clock.wall()); !written)
-      os::log(os::LogLevel::warn, "while continuing: " + written.error().one_line());
+    report(write_info(paths, clock.wall()), "while continuing");
   });
   os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
   say_ready();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/moves.hpp"
+#include "control/follow/mover.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control::moves_test {
+namespace gridctl::control::mover_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -280,4 +280,4 @@ TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::moves_test
+}  // namespace gridctl::control::mover_test

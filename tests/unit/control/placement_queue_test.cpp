@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/queue.hpp"
+#include "control/follow/placement.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control::queue_test {
+namespace gridctl::control::placement_queue_test {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -44,4 +44,4 @@ TEST(Load, CountsGpusOrElseCores) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::queue_test
+}  // namespace gridctl::control::placement_queue_test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/fleet/transit.hpp"
+#include "control/fleet/host_monitor.hpp"
 
 #include <gtest/gtest.h>
 
-namespace gridctl::control::transit_test {
+namespace gridctl::control::host_monitor_transit_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST(Transit, MakesAgesOlder) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::transit_test
+}  // namespace gridctl::control::host_monitor_transit_test

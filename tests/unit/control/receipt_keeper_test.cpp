@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/daemon/receipt_exchange.hpp"
+#include "control/daemon/receipt_keeper.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control::receipt_exchange_test {
+namespace gridctl::control::receipt_keeper_test {
 namespace {
 
 using gridctl::testing::IsOk;
@@ -291,4 +291,4 @@ TEST_F(ReceiptExchange, AChainThatWasCutOrForkedThereIsNoticed) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::receipt_exchange_test
+}  // namespace gridctl::control::receipt_keeper_test

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/serve/readiness.hpp"
 
 #include <gtest/gtest.h>
 
 #include "control/serve/gateway_files.hpp"
 #include "support/temp_dir.hpp"
 
-namespace gridctl::control::readiness_test {
+namespace gridctl::control::gateway_files_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -56,4 +55,4 @@ TEST(Readiness, TheGatewaysFileIsReadAsWritten) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::readiness_test
+}  // namespace gridctl::control::gateway_files_test

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/daemon/rota.hpp"
+#include "control/daemon/controller.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control::rota_test {
+namespace gridctl::control::controller_rota_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -69,4 +69,4 @@ TEST(Rota, ASlowConcernHoldsUpNoOther) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::rota_test
+}  // namespace gridctl::control::controller_rota_test

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/dealing.hpp"
+#include "control/follow/allowances.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-namespace gridctl::control::dealing_test {
+namespace gridctl::control::allowances_dealing_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -119,4 +119,4 @@ TEST(Dealing, SlicesNeverSumAboveTheBudget) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::dealing_test
+}  // namespace gridctl::control::allowances_dealing_test

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/progress.hpp"
+#include "control/follow/job_knowledge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gridctl::control::progress_test {
+namespace gridctl::control::job_knowledge_progress_test {
 namespace {
 using namespace std::chrono_literals;
 
@@ -97,4 +97,4 @@ TEST(Progress, TellsTheWholeFromTheShareThatIsDone) {
 }
 
 }  // namespace
-}  // namespace gridctl::control::progress_test
+}  // namespace gridctl::control::job_knowledge_progress_test
