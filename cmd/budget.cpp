@@ -10,7 +10,7 @@ namespace gridctl::cmd {
 
 namespace budget {
 namespace {
-constexpr std::initializer_list<Option> k_owner = {
+const std::initializer_list<Option> k_owner = {
     {"owner", 0, "NAME", "only for jobs with this owner", "all jobs together"}};
 
 Result<std::string> owner_of(const Parsed& parsed) {

@@ -8,7 +8,7 @@ namespace gridctl::cmd {
 
 namespace checkpoint_marks {
 namespace {
-constexpr std::initializer_list<Positional> k_positionals = {{"ID", Completion::checkpoint}};
+const std::initializer_list<Positional> k_positionals = {{"ID", Completion::checkpoint}};
 
 Result<int> pin(Context& context, const Parsed& parsed) {
   const bool pinned = !parsed.has("off");

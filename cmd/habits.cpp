@@ -107,16 +107,16 @@ namespace {
 // Translates complete lines of Slurm, SkyPilot, dstack, Vast.ai, kubectl and docker into our words.
 using Words = std::vector<std::string>;
 
-constexpr std::initializer_list<std::string_view> k_tools{"sky",    "dstack", "vastai", "kubectl", "docker", "podman",
+const std::initializer_list<std::string_view> k_tools{"sky",    "dstack", "vastai", "kubectl", "docker", "podman",
                                                    "nerdctl", "slurm",  "oc",     "modal",   "runpodctl", "k9s"};
-constexpr std::initializer_list<std::string_view> k_job_nouns{"pod", "pods", "po", "job", "jobs", "deployment",
+const std::initializer_list<std::string_view> k_job_nouns{"pod", "pods", "po", "job", "jobs", "deployment",
                                                             "deployments", "instance", "instances", "run", "runs",
                                                             "container", "cluster"};
-constexpr std::initializer_list<std::string_view> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers",
+const std::initializer_list<std::string_view> k_host_nouns{"node", "nodes", "no", "host", "hosts", "offers",
                                                              "offer", "machines", "machine", "gpus"};
-constexpr std::initializer_list<std::string_view> k_kube_verbs{"get", "describe", "delete", "destroy"};
+const std::initializer_list<std::string_view> k_kube_verbs{"get", "describe", "delete", "destroy"};
 // Lists options with a value, from sbatch, srun, sky and docker, that do not affect the program.
-constexpr std::initializer_list<std::string_view> k_with_value{
+const std::initializer_list<std::string_view> k_with_value{
     "-f", "--file", "--filename", "-c", "--cluster", "-n", "-N", "-p", "-t", "-J", "-o", "-e", "-A", "-v",
     "--volume", "-w", "-u", "--name"};
 

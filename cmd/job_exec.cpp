@@ -14,8 +14,8 @@ namespace gridctl::cmd {
 
 namespace job_exec {
 namespace {
-constexpr std::initializer_list<Positional> k_job = {{"ID", Completion::job}};
-constexpr std::initializer_list<Option> k_options = {k_rank_option, k_attempt_option};
+const std::initializer_list<Positional> k_job = {{"ID", Completion::job}};
+const std::initializer_list<Option> k_options = {k_rank_option, k_attempt_option};
 constexpr std::initializer_list<int> k_exits = {3, 5, 6, 7, 130};
 
 constexpr int k_signalled = 128;  // and the number of the signal, as shells say it

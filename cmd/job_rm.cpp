@@ -213,7 +213,7 @@ const Command k_job_rm{
         "checkpoints is pinned. What a job cost this month still counts for budgets. The disk space is free after the "
         "next collection of the store.",
     .positionals = {{.name = "ID", .offer = Completion::job, .many = true}},
-    .options = {k_yes},
+    .options = {job_rm::k_yes},
     .exit_codes = {3, 5, 7, 130},
     .waits = true,
     .run = job_rm::rm};
@@ -232,7 +232,7 @@ const Command k_job_prune{
         {"older-than", 0, "TIME", "only jobs that ended at least this long ago: 12h, 30d", "30d"},
         {"status", 's', "STATE", "only jobs in this state", "", Completion::choices, "SUCCEEDED|FAILED|CANCELLED",
          true},
-        k_yes},
+        job_rm::k_yes},
     .exit_codes = k_exits_state,
     .run = job_rm::prune};
 

@@ -22,12 +22,12 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};
 constexpr std::size_t k_token_max = 16 * 1024;
 
-constexpr std::initializer_list<Example> k_examples = {
+const std::initializer_list<Example> k_examples = {
     {"Lend this machine to the sender of the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
     {"At night only", "gridctl provider join gridctl-lend-1.AAAAC2JvYi... --hours 23:00-07:00"},
     {"In a script, from a file", "gridctl provider join - --yes < token"}};
-constexpr std::initializer_list<Positional> k_positionals = {{"TOKEN|-"}};
-constexpr std::initializer_list<Option> k_options = {
+const std::initializer_list<Positional> k_positionals = {{"TOKEN|-"}};
+const std::initializer_list<Option> k_options = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT",
      "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
@@ -194,7 +194,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace lend_join
 
 namespace {
-constexpr Command join_command(std::string_view name) {
+Command join_command(std::string_view name) {
   return {.name = name,
           .summary = "lend this machine to somebody who sent you a token",
           .examples = lend_join::k_examples,

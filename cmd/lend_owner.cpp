@@ -26,7 +26,7 @@ constexpr Duration k_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_log_shown = 4u << 20;
 constexpr Duration k_agent_wait = std::chrono::seconds{30};
 
-constexpr std::initializer_list<Option> k_grace_options = {
+const std::initializer_list<Option> k_grace_options = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
 constexpr std::initializer_list<int> k_exits = {3, 5, 7};
 

@@ -3,6 +3,7 @@
 
 #include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/follow/pauses.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::cmd {

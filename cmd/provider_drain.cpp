@@ -15,7 +15,7 @@ namespace {
 constexpr Duration k_look_pause = std::chrono::milliseconds{300};
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost daemon is noticed
 
-constexpr std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
 
 // Shows, line by line, what becomes of the jobs on a host.
 class Emptying {

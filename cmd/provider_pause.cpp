@@ -8,7 +8,7 @@ namespace gridctl::cmd {
 
 namespace provider_pause {
 namespace {
-constexpr std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
 constexpr std::initializer_list<int> k_exits = {2, 3, 5, 7, 130};
 
 // Visits each running job of the host that is not yet paused, or resumed, as wanted. An error names those that failed.

@@ -13,7 +13,7 @@ namespace gridctl::cmd {
 
 namespace provider_set {
 namespace {
-constexpr std::initializer_list<Option> k_options = {
+const std::initializer_list<Option> k_options = {
     {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; '' for none said"},
     {"price", 0, "USD", "hourly price of the whole host"},
     {"region", 0, "REGION", "country or region, such as DE"},

@@ -10,7 +10,7 @@ namespace gridctl::cmd {
 
 namespace service_show {
 namespace {
-constexpr std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
 
 std::string replica_json(const ReplicaNow& one) {
   const control::ServerLine told = one.told.value_or(control::ServerLine{});

@@ -10,7 +10,7 @@ namespace service_stop {
 namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 constexpr Duration k_drain_look = std::chrono::milliseconds{100};
-constexpr std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
 
 // Refuses new requests, and lets those under way finish. A refused client learns it at once.
 void drain(Context& context, registry::JobRecords& registry, const JobId& id, Duration most) {

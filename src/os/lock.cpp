@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "os/clock.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::os {
