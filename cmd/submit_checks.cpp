@@ -27,6 +27,7 @@ bool would_suit_a_lent_host(job::Spec spec, const std::vector<sched::HostFacts>&
   return std::ranges::any_of(hosts, [&](const sched::HostFacts& host) {
     return sched::is_lent(host.host_class, host.labels) && !never.contains(host.name);
   });
+}
 
 constexpr Duration k_measuring_patience = std::chrono::seconds{15};
 constexpr std::size_t k_measured_hosts_max = 8;  // 28 links: more cannot be measured in some seconds
@@ -38,6 +39,7 @@ bool is_below(const os::Path& path) {
   if (path.empty() || path.is_absolute()) return false;
   const os::Path plain = path.lexically_normal();
   return plain.begin() != plain.end() && *plain.begin() != "..";
+}
 }  // namespace
 
 Result<std::string> drill_warning(registry::JobRecords& registry, const job::Spec& spec,
@@ -59,8 +61,6 @@ Result<std::string> drill_warning(registry::JobRecords& registry, const job::Spe
     return "job " + spec.name + " has changed since its last drill; " + command;
   return std::string();
 }
-
-}  // namespace
 
 void find_image_digests(Context& context, job::Spec& spec, std::vector<sched::HostFacts>& hosts) {
   const std::vector<std::string> images = job::images_without_digest(spec);
