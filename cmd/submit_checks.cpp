@@ -133,6 +133,7 @@ std::string clear_text_warning(const sched::GangDecision& gang, const std::vecto
          "constraints: {traffic: protected} keeps the members on your own hosts";
 }
 
+namespace {
 bool is_file_of(const os::Path& here, const os::Path& path) {
   std::error_code ignored;
   return is_below(path) && std::filesystem::is_regular_file(here / path, ignored);
