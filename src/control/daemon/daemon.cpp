@@ -5,9 +5,9 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/record.hpp"
 #include "base/text.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/housekeeping.hpp"
@@ -36,12 +36,9 @@
 
 namespace gridctl::control {
 
-template <class R>
-void fields(R& r, Of<R, DaemonStatus>& m) {
-  r("pid", m.pid)("host", m.host)("version", m.version)("started_at", m.started_at);
-}
-
 namespace {
+
+using nlohmann::json;
 
 constexpr int k_stdout = 1;
 constexpr Duration k_start_timeout = std::chrono::seconds{10};
@@ -61,15 +58,27 @@ void say_ready() {
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
-  const DaemonStatus ours{true, os::process_id(), os::host_name(), std::string(k_version), format_rfc3339(now)};
-  return os::write_file_atomically(paths.daemon_info(), write_record(ours));
+  const json info{{"pid", os::process_id()},
+                  {"host", os::host_name()},
+                  {"version", k_version},
+                  {"started_at", format_rfc3339(now)}};
+  return os::write_file_atomically(paths.daemon_info(), info.dump());
 }
 
 DaemonStatus read_info(const Paths& paths) {
-  const std::string text = os::read_file(paths.daemon_info(), 64 * 1024).value_or("");
-  DaemonStatus status = read_record<DaemonStatus>(text, "the daemon's file", k_lenient_rules, Code::state_unreadable)
-                            .value_or(DaemonStatus{});  // none between taking the lock and writing the file
+  DaemonStatus status;
   status.running = true;
+  const Result<std::string> text = os::read_file(paths.daemon_info(), 64 * 1024);
+  if (!text) return status;  // between taking the lock and writing the file
+  const json info = json::parse(*text, nullptr, false);
+  if (!info.is_object()) return status;
+  const auto word = [&](const char* key) {
+    return info.contains(key) && info[key].is_string() ? info[key].get<std::string>() : std::string();
+  };
+  if (info.contains("pid") && info["pid"].is_number_integer()) status.pid = info["pid"].get<int>();
+  status.host = word("host");
+  status.version = word("version");
+  status.started_at = word("started_at");
   return status;
 }
 
