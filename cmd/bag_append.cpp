@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/bag_append.hpp"
-
-#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -9,7 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/bag_view.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/commands.hpp"
 #include "cmd/submission.hpp"
 #include "config/tasks.hpp"
 #include "control/daemon/daemon.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/bag_options.hpp"
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/numbers.hpp"

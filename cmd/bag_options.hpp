@@ -9,6 +9,8 @@ namespace gridctl::cmd {
 
 // Reads the command and its items: from standard input, or after `:::` (`::::` names files of items).
 [[nodiscard]] Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::Context& context);
+// Implements `job submit --append BAG`: more tasks for a bag that runs, or that continues with them.
+[[nodiscard]] Result<int> append_to_bag(Context& context, const Parsed& parsed);
 // Applies --array, --jobs, --retries and the other options of tasks.
 [[nodiscard]] Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job);
 

@@ -3,9 +3,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-#include <map>
-
 #include "cmd/bag_log.hpp"
 #include "os/entries.hpp"
 
@@ -27,7 +24,7 @@ Result<int> print_task_output(Context& context, const registry::Job& job, const 
   return 0;
 }
 
-BagPrinter::BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how)
+BagPrinter::BagPrinter(Context& context, const registry::Job& job, const WatchOptions& how)
     : context_(&context), reader_(context.paths().bag_of(job.id)), spec_(job.spec), how_(how) {}
 
 Result<void> BagPrinter::begin(const JobId& id) {
@@ -35,7 +32,7 @@ Result<void> BagPrinter::begin(const JobId& id) {
     TRY_ASSIGN(items_, bag_items(context_->paths().bag_of(id)));
   }
   if (how_.joblog.empty()) return {};
-  TRY_ASSIGN(joblog_, os::open_file(how_.joblog, O_RDWR | O_CREAT | (how_.resumes ? O_APPEND : O_TRUNC), 0644));
+  TRY_ASSIGN(joblog_, os::open_file(how_.joblog, O_RDWR | O_CREAT | (how_.joblog_goes_on ? O_APPEND : O_TRUNC), 0644));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(joblog_.get()));
   if (status.size > 0) return {};
   return os::write_all(joblog_.get(), as_bytes("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"));
@@ -52,16 +49,16 @@ Result<bool> BagPrinter::show(const TaskEnded& task) {
     if (!kept && kept.error().code == Code::not_found) return false;
     TRY(kept);
   }
-  return how_.silent || print_output(*context_, reader_, task);
+  return !how_.logs || print_output(*context_, reader_, task);
 }
 
 Result<bool> BagPrinter::print_new(bool final, const std::function<void()>& before) {
   TRY_ASSIGN(std::vector<TaskEnded> ended, reader_.next());
-  if (how_.only_new && std::exchange(first_, false)) ended.clear();
+  if (!how_.from_start && std::exchange(first_, false)) ended.clear();
   for (TaskEnded& one : ended) {
     if (joblog_.valid() && one.worker != k_logged_worker)
       TRY(os::write_all(joblog_.get(), as_bytes(joblog_line(spec_, one, item_of(one)))));
-    if (how_.silent && how_.results.empty()) continue;
+    if (!how_.logs && how_.results.empty()) continue;
     waiting_.emplace(how_.keep_order ? one.index : order_, std::move(one));
     ++order_;
   }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "bag/ranges.hpp"
 #include "cmd/bag_reader.hpp"
 #include "cmd/context.hpp"
+#include "cmd/follow.hpp"
 #include "registry/records.hpp"
 
 namespace gridctl::cmd {
@@ -19,18 +19,9 @@ namespace gridctl::cmd {
 [[nodiscard]] Result<int> print_task_output(Context& context, const registry::Job& job,
                                             const std::optional<std::string>& tasks);
 
-struct BagPrinting {
-  bool keep_order = false;  // as `parallel -k`: in the order of the tasks
-  bool only_new = false;    // nothing of what has ended already
-  std::string joblog{};     // file that gets a line for each task; empty: none
-  bool resumes = false;     // the joblog goes on
-  std::string results{};    // folder for what each task prints, as `parallel --results`; empty: none
-  bool silent = false;      // nothing is printed
-};
-
 class BagPrinter {
  public:
-  BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how);
+  BagPrinter(Context& context, const registry::Job& job, const WatchOptions& how);
   [[nodiscard]] Result<void> begin(const JobId& id);
   // Returns true if no more output is expected from a bag that is `final`. `before` is called before anything is
   // printed.
@@ -44,7 +35,7 @@ class BagPrinter {
   Context* context_;
   BagReader reader_;
   job::Spec spec_;
-  BagPrinting how_;
+  WatchOptions how_;
   std::vector<std::string> items_;
   os::Fd joblog_;
   std::map<std::uint64_t, TaskEnded> waiting_;  // by index, or in the order in which they ended

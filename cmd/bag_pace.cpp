@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/bag_pace.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-
-#include "base/text.hpp"
 
 namespace gridctl::cmd {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 #include "control/follow/bag_files.hpp"
 
 namespace gridctl::cmd {

@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements gridctl budget: monthly limits on cost.
-#include <algorithm>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "config/fields.hpp"
 #include "control/follow/budgets.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace budget {
 namespace {
-constexpr Option k_owner[] = {{"owner", 0, "NAME", "only for jobs with this owner", "all jobs together"}};
-constexpr Positional k_usd[] = {{"USD"}};
-constexpr Example k_set_examples[] = {{"Limit all jobs together to 200 USD a month", "gridctl budget set 200"},
-                                      {"Limit the jobs of one project", "gridctl budget set 50 --owner vision"}};
-constexpr Example k_ls_examples[] = {
-    {"Show this month's cost and its forecast", "gridctl budget ls"},
-    {"List the budgets that will be exceeded",
-     "gridctl budget ls --json | jq -r '.[] | select(.forecast > .usd_month) | .owner'"}};
-constexpr Example k_rm_examples[] = {{"Remove the monthly limit", "gridctl budget rm"},
-                                     {"Remove the limit of a project", "gridctl budget rm --owner vision"}};
+const std::initializer_list<Option> k_owner = {
+    {"owner", 0, "NAME", "only for jobs with this owner", "all jobs together"}};
 
 Result<std::string> owner_of(const Parsed& parsed) {
   std::string owner = parsed.value("owner");
@@ -104,35 +91,36 @@ Result<int> rm(Context& context, const Parsed& parsed) {
 }  // namespace budget
 
 const Command k_budget_set{
-    .noun = "budget",
-    .verb = "set",
+    .name = "budget set",
     .summary = "set a monthly budget",
-    .examples = budget::k_set_examples,
+    .examples = {{"Limit all jobs together to 200 USD a month", "gridctl budget set 200"},
+                 {"Limit the jobs of one project", "gridctl budget set 50 --owner vision"}},
     .description =
         "Limits the monthly cost (UTC) of all jobs, or of the jobs whose file names this owner (a person or project). "
         "Both limits apply at the same time.\n\nWhen the budget is used up, gridctl stops running jobs that cost "
         "money: they save first and end as CANCELLED with exit code 9. 'gridctl job resume' continues them in the next "
         "month or after you raise the budget. Waiting jobs run on free hosts or keep waiting.",
-    .positionals = budget::k_usd,
+    .positionals = {{"USD"}},
     .options = budget::k_owner,
     .exit_codes = k_exits_state,
     .run = budget::set};
 
 const Command k_budget_ls{
-    .noun = "budget",
-    .verb = "ls",
+    .name = "budget ls",
     .summary = "list monthly budgets and this month's cost",
-    .examples = budget::k_ls_examples,
+    .examples = {{"Show this month's cost and its forecast", "gridctl budget ls"},
+                 {"List the budgets that will be exceeded",
+                  "gridctl budget ls --json | jq -r '.[] | select(.forecast > .usd_month) | .owner'"}},
     .description =
         "Lists the budgets with the cost since the start of the month (UTC), the current cost per hour, the forecast "
         "for the end of the month if the running jobs continue, and how long the budget will last.",
     .exit_codes = k_exits_state,
     .run = budget::ls};
 
-const Command k_budget_rm{.noun = "budget",
-                          .verb = "rm",
+const Command k_budget_rm{.name = "budget rm",
                           .summary = "remove a monthly budget",
-                          .examples = budget::k_rm_examples,
+                          .examples = {{"Remove the monthly limit", "gridctl budget rm"},
+                                       {"Remove the limit of a project", "gridctl budget rm --owner vision"}},
                           .description = "Removes the budget of all jobs, or of one owner.",
                           .options = budget::k_owner,
                           .exit_codes = k_exits_job,

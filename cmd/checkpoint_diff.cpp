@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/names.hpp"
-#include "cmd/json_text.hpp"
 #include "store/compare.hpp"
-
-#include <algorithm>
 
 #include "base/bytes.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace checkpoint_diff {
 namespace {
-constexpr Example k_examples[] = {
-    {"Show which tensors changed between two checkpoints of a job, and by how much",
-     "gridctl checkpoint diff train-gpt@3 train-gpt@7"},
-    {"Check whether two runs reached the same weights", "gridctl checkpoint diff run-a run-b"}};
-constexpr Positional k_positionals[] = {{"BEFORE", Completion::checkpoint}, {"AFTER", Completion::checkpoint}};
-
 constexpr Names<store::Change, store::Change::removed> name_of{"same", "changed", "resized", "added", "removed"};
 
 double share(const store::Difference& one) {
@@ -103,17 +92,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_diff
 
 const Command k_checkpoint_diff{
-    .noun = "checkpoint",
-    .verb = "diff",
+    .name = "checkpoint diff",
     .summary = "show which tensors changed, and by how much",
-    .examples = checkpoint_diff::k_examples,
+    .examples = {{"Show which tensors changed between two checkpoints of a job, and by how much",
+                  "gridctl checkpoint diff train-gpt@3 train-gpt@7"},
+                 {"Check whether two runs reached the same weights", "gridctl checkpoint diff run-a run-b"}},
     .description =
         "Compares two checkpoints: safetensors files tensor by tensor, torch.save archives entry by entry, other files "
         "as a whole. gridctl unpickles nothing, so it recognises number types only in safetensors files. CHANGED is "
         "the share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of "
         "that of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also "
         "lists what is equal.",
-    .positionals = checkpoint_diff::k_positionals,
+    .positionals = {{"BEFORE", Completion::checkpoint}, {"AFTER", Completion::checkpoint}},
     .exit_codes = k_exits_checkpoint,
     .run = checkpoint_diff::run};
 

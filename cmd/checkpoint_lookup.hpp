@@ -2,7 +2,6 @@
 // Resolves what a user types to a checkpoint and its tree.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/result.hpp"

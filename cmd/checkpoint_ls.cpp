@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -13,11 +10,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_ls {
 namespace {
-constexpr Example k_examples[] = {
-    {"List a job's checkpoints", "gridctl checkpoint ls train-gpt"},
-    {"Print the name of the newest one", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-
 std::string marks(const registry::Checkpoint& checkpoint, CheckpointSeq head) {
   std::string text;
   const auto add = [&text](std::string_view word) { text += (text.empty() ? "" : ", ") + std::string(word); };
@@ -68,10 +60,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_ls
 
 const Command k_checkpoint_ls{
-    .noun = "checkpoint",
-    .verb = "ls",
+    .name = "checkpoint ls",
     .summary = "list a job's checkpoints, oldest first",
-    .examples = checkpoint_ls::k_examples,
+    .examples = {{"List a job's checkpoints", "gridctl checkpoint ls train-gpt"},
+                 {"Print the name of the newest one",
+                  "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}},
     .description =
         "STORED is what the checkpoint added to the store: content shared with other checkpoints is kept once. COPIES "
         "names the remotes that have acknowledged a complete copy; the column is omitted if there are none. A stray "
@@ -80,7 +73,7 @@ const Command k_checkpoint_ls{
         "provisional one is restored only if there is no other. A suspect one is damaged here, or the program failed "
         "twice after starting from it, before it saved anything newer; the job went back to an earlier one, and the "
         "suspect one is kept, but only job resume --from restores it. See CHECKPOINTS in gridctl-job(5).",
-    .positionals = checkpoint_ls::k_positionals,
+    .positionals = {{"ID", Completion::job}},
     .exit_codes = k_exits_job,
     .run = checkpoint_ls::run};
 

@@ -2,20 +2,13 @@
 // Implements `checkpoint pin` and `checkpoint rm`.
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace checkpoint_marks {
 namespace {
-constexpr Example k_pin_examples[] = {
-    {"Keep a checkpoint regardless of the retention rule", "gridctl checkpoint pin train-gpt@3"},
-    {"Unpin it", "gridctl checkpoint pin train-gpt@3 --off"}};
-constexpr Example k_rm_examples[] = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
-constexpr Option k_pin_options[] = {{"off", 0, "", "unpin it"}};
+const std::initializer_list<Positional> k_positionals = {{"ID", Completion::checkpoint}};
 
 Result<int> pin(Context& context, const Parsed& parsed) {
   const bool pinned = !parsed.has("off");
@@ -41,27 +34,26 @@ Result<int> remove(Context& context, const Parsed& parsed) {
   return context.print_line(context.json ? JsonObject()("checkpoint_id", full)("removed", true).text()
                                          : full + " removed; the next collection removes its chunks");
 }
-constexpr int k_exits_rm[] = {3, 5, 7};
 }  // namespace
 }  // namespace checkpoint_marks
 
-const Command k_checkpoint_pin{.noun = "checkpoint",
-                               .verb = "pin",
-                               .summary = "protect a checkpoint from removal",
-                               .examples = checkpoint_marks::k_pin_examples,
-                               .description = "The retention rule never removes a pinned checkpoint.",
-                               .positionals = checkpoint_marks::k_positionals,
-                               .options = checkpoint_marks::k_pin_options,
-                               .exit_codes = k_exits_job,
-                               .run = checkpoint_marks::pin};
+const Command k_checkpoint_pin{
+    .name = "checkpoint pin",
+    .summary = "protect a checkpoint from removal",
+    .examples = {{"Keep a checkpoint regardless of the retention rule", "gridctl checkpoint pin train-gpt@3"},
+                 {"Unpin it", "gridctl checkpoint pin train-gpt@3 --off"}},
+    .description = "The retention rule never removes a pinned checkpoint.",
+    .positionals = checkpoint_marks::k_positionals,
+    .options = {{"off", 0, "", "unpin it"}},
+    .exit_codes = k_exits_job,
+    .run = checkpoint_marks::pin};
 const Command k_checkpoint_rm{
-    .noun = "checkpoint",
-    .verb = "rm",
+    .name = "checkpoint rm",
     .summary = "remove a checkpoint",
-    .examples = checkpoint_marks::k_rm_examples,
+    .examples = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}},
     .description = "Removes one checkpoint. Refused if it is pinned, or if an unfinished job would continue from it.",
     .positionals = checkpoint_marks::k_positionals,
-    .exit_codes = checkpoint_marks::k_exits_rm,
+    .exit_codes = {3, 5, 7},
     .run = checkpoint_marks::remove};
 
 }  // namespace gridctl::cmd

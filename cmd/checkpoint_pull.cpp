@@ -5,9 +5,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
@@ -18,17 +16,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_pull {
 namespace {
-constexpr Example k_examples[] = {
-    {"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
-    {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
-    {"Copy it from a remote, on a new machine that has the store's key",
-     "gridctl checkpoint pull train-gpt ./result --from nas"},
-    {"Refuse a checkpoint older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
-constexpr Option k_options[] = {
-    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
-    {"expect", 0, "N|DIGEST", "refuse a checkpoint older than number N, or with another root digest"}};
-constexpr int k_exits[] = {3, 5, 6, 7, 8};
 constexpr std::size_t k_digest_least = 8;  // characters of a digest that is expected
 
 struct Pulled {
@@ -167,7 +154,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
              parsed.has("from") ? pull_from_remote(context, parsed, directory) : pull_here(context, parsed, directory));
   const std::uint64_t files = pulled.tree.file_count(), bytes = pulled.tree.total_bytes();
   if (!context.json)
-    return context.print_line(pulled.name + ": " + std::to_string(files) + (files == 1 ? " file, " : " files, ") + format_size(bytes) +
+    return context.print_line(pulled.name + ": " + ui::counted(files, "file") + ", " + format_size(bytes) +
                               ", verified, in " + directory.string());
   JsonObject json;
   json("checkpoint_id", pulled.name)("directory", std::filesystem::absolute(directory).string());
@@ -179,10 +166,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_pull
 
 const Command k_checkpoint_pull{
-    .noun = "checkpoint",
-    .verb = "pull",
+    .name = "checkpoint pull",
     .summary = "copy a checkpoint to a directory",
-    .examples = checkpoint_pull::k_examples,
+    .examples = {{"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
+                 {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
+                 {"Copy it from a remote, on a new machine that has the store's key",
+                  "gridctl checkpoint pull train-gpt ./result --from nas"},
+                 {"Refuse a checkpoint older than the 41st",
+                  "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}},
     .description =
         "Writes the files of a checkpoint to a new directory and verifies every chunk. The directory appears when it "
         "is complete; an existing empty directory contains the file .gridctl-partial until then. If the command is "
@@ -194,9 +185,11 @@ const Command k_checkpoint_pull{
         "them knows a newer one, the command refuses and names it. If none of them knows this one either, the command "
         "says that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that "
         "you name by its number is not compared.",
-    .positionals = checkpoint_pull::k_positionals,
-    .options = checkpoint_pull::k_options,
-    .exit_codes = checkpoint_pull::k_exits,
+    .positionals = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}},
+    .options =
+        {{"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
+         {"expect", 0, "N|DIGEST", "refuse a checkpoint older than number N, or with another root digest"}},
+    .exit_codes = {3, 5, 6, 7, 8},
     .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

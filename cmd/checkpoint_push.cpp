@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
 #include "store/stored_tree.hpp"
 #include "ui/json.hpp"
@@ -12,10 +10,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_push {
 namespace {
-constexpr Example k_examples[] = {{"Give a job a checkpoint from elsewhere and continue from it",
-                                   "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
-constexpr Positional k_positionals[] = {{"JOB", Completion::job}, {"DIR", Completion::directory}};
-
 Result<registry::Checkpoint> store_directory(Context& context, registry::RunRecords& registry, const JobId& job,
                                              const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
@@ -59,23 +53,23 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job resume " + id.value + " --from " + name);
   if (context.json) context.print_line(ui::checkpoint_json(commit.checkpoint));
   else
-    context.print_line(name + ": " + std::to_string(checkpoint.files) + (checkpoint.files == 1 ? " file, " : " files, ") + format_size(checkpoint.bytes) +
+    context.print_line(name + ": " + ui::counted(checkpoint.files, "file") + ", " + format_size(checkpoint.bytes) +
                        "; the next attempt starts from it");
   return 0;
 }
-constexpr int k_exits[] = {3, 5, 7};
 }  // namespace
 }  // namespace checkpoint_push
 
-const Command k_checkpoint_push{.noun = "checkpoint",
-                                .verb = "push",
-                                .summary = "import a checkpoint",
-                                .examples = checkpoint_push::k_examples,
-                                .description =
-                                    "Stores a directory as the job's newest checkpoint, so that the next attempt "
-                                    "starts from it. Refused while an attempt is running.",
-                                .positionals = checkpoint_push::k_positionals,
-                                .exit_codes = checkpoint_push::k_exits,
-                                .run = checkpoint_push::run};
+const Command k_checkpoint_push{
+    .name = "checkpoint push",
+    .summary = "import a checkpoint",
+    .examples = {{"Give a job a checkpoint from elsewhere and continue from it",
+                 "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}},
+    .description =
+        "Stores a directory as the job's newest checkpoint, so that the next attempt "
+        "starts from it. Refused while an attempt is running.",
+    .positionals = {{"JOB", Completion::job}, {"DIR", Completion::directory}},
+    .exit_codes = {3, 5, 7},
+    .run = checkpoint_push::run};
 
 }  // namespace gridctl::cmd

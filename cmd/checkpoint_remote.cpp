@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/remotes.hpp"
-#include "store/remote.hpp"
 
 namespace gridctl::cmd {
 

@@ -3,10 +3,7 @@
 #include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -14,10 +11,6 @@ namespace gridctl::cmd {
 
 namespace checkpoint_show {
 namespace {
-constexpr Example k_examples[] = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
-                                  {"Show the third one", "gridctl checkpoint show train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
-
 std::string_view kind_name(store::EntryKind kind) {
   switch (kind) {
     case store::EntryKind::directory: return "directory";
@@ -56,8 +49,7 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
               std::to_string(checkpoint.attempt.value) + ", epoch " + std::to_string(checkpoint.epoch.value));
   facts.add("continues", from.value == 0 ? "a fresh start" : checkpoint_name(checkpoint.job, from));
   facts.add("whole by", checkpoint.how);
-  facts.add("size", format_size(checkpoint.bytes) + " in " + std::to_string(checkpoint.files) +
-                        (checkpoint.files == 1 ? " file, added " : " files, added ") +
+  facts.add("size", format_size(checkpoint.bytes) + " in " + ui::counted(checkpoint.files, "file") + ", added " +
                         format_size(checkpoint.stored_bytes) + " to the store");
   std::string metrics;
   for (const auto& [name, value] : checkpoint.metrics)
@@ -100,14 +92,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace checkpoint_show
 
-const Command k_checkpoint_show{.noun = "checkpoint",
-                                .verb = "show",
+const Command k_checkpoint_show{.name = "checkpoint show",
                                 .summary = "show a checkpoint's origin and contents",
-                                .examples = checkpoint_show::k_examples,
+                                .examples = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
+                                             {"Show the third one", "gridctl checkpoint show train-gpt@3"}},
                                 .description =
                                     "Shows where a checkpoint comes from and which files it contains. ID is a job, "
                                     "which means its newest checkpoint, or JOB@NUMBER.",
-                                .positionals = checkpoint_show::k_positionals,
+                                .positionals = {{"ID", Completion::checkpoint}},
                                 .exit_codes = k_exits_checkpoint,
                                 .run = checkpoint_show::run};
 

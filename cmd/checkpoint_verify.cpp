@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 
 namespace gridctl::cmd {
 
 namespace checkpoint_verify {
 namespace {
-constexpr Example k_examples[] = {{"Verify every checkpoint of a job", "gridctl checkpoint verify train-gpt"},
-                                  {"Verify one", "gridctl checkpoint verify train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 constexpr std::size_t k_damages_named = 20;  // of one checkpoint; the rest is counted
 
 class Verifier {
@@ -122,14 +116,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace checkpoint_verify
 
 const Command k_checkpoint_verify{
-    .noun = "checkpoint",
-    .verb = "verify",
+    .name = "checkpoint verify",
     .summary = "verify every chunk of checkpoints",
-    .examples = checkpoint_verify::k_examples,
+    .examples = {{"Verify every checkpoint of a job", "gridctl checkpoint verify train-gpt"},
+                 {"Verify one", "gridctl checkpoint verify train-gpt@3"}},
     .description =
         "Reads every chunk and compares it with its hash. gridctl marks a damaged checkpoint, names the file and "
         "position, and does not restore it. ID is a job (all its checkpoints) or JOB@NUMBER.",
-    .positionals = checkpoint_verify::k_positionals,
+    .positionals = {{"ID", Completion::checkpoint}},
     .exit_codes = k_exits_checkpoint,
     .run = checkpoint_verify::run};
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contains the entry point: reads the command line, runs one command, and is the only place that prints errors.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <exception>
-#include <memory>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
-#include "cmd/context.hpp"
 #include "cmd/habits.hpp"
 #include "cmd/help.hpp"
 #include "cmd/manuals.hpp"
@@ -70,7 +67,7 @@ std::vector<std::string> known_nouns() {
 std::vector<std::string> known_verbs(std::string_view noun) {
   std::vector<std::string> known;
   for (const Command* command : all_commands())
-    if (command->noun == noun && !command->hidden) known.emplace_back(command->verb);
+    if (command->noun() == noun && !command->hidden) known.emplace_back(command->verb());
   return known;
 }
 
@@ -117,11 +114,11 @@ Error unknown_option(const Command& command, const std::string& argument) {
   std::vector<std::string> known;
   for (const Option* option : options_of(&command)) known.push_back("--" + std::string(option->name));
   const std::string near = name.starts_with("--") ? nearest(name, known) : std::string{};
-  std::string message = "'gridctl " + full_name(command) + "' has no option " + sanitize(name);
+  std::string message = "'gridctl " + std::string(command.name) + "' has no option " + sanitize(name);
   if (const std::string ours = foreign_option(command, name); !ours.empty())
-    return make_error(Code::usage, message + "; here: " + ours, "gridctl " + full_name(command) + " --help");
+    return make_error(Code::usage, message + "; here: " + ours, "gridctl " + std::string(command.name) + " --help");
   if (!near.empty()) message += "; did you mean " + near + "?";
-  return make_error(Code::usage, std::move(message), "gridctl " + full_name(command) + " --help");
+  return make_error(Code::usage, std::move(message), "gridctl " + std::string(command.name) + " --help");
 }
 
 Result<void> check_choice(std::string_view what, std::string_view choices, const std::string& value) {
@@ -135,22 +132,22 @@ Result<void> check_choice(std::string_view what, std::string_view choices, const
 }
 
 Result<void> check_positionals(const Command& command, const Parsed& parsed) {
-  const std::string help = "gridctl " + full_name(command) + " --help";
+  const std::string help = "gridctl " + std::string(command.name) + " --help";
+  const std::span<const Positional> known = command.positionals;
   std::size_t required = 0;
-  for (const Positional& positional : command.positionals) required += positional.required ? 1 : 0;
+  for (const Positional& positional : known) required += positional.required ? 1 : 0;
   if (parsed.positionals.size() < required)
     return make_error(Code::usage,
-                      "'gridctl " + full_name(command) + "' needs " +
-                          std::string(command.positionals[parsed.positionals.size()].name),
+                      "'gridctl " + std::string(command.name) + "' needs " +
+                          std::string(known[parsed.positionals.size()].name),
                       help);
-  const bool many = !command.positionals.empty() && command.positionals.back().many;
-  if (parsed.positionals.size() > command.positionals.size() && !many)
+  if (parsed.positionals.size() > known.size() && (known.empty() || !known.back().many))
     return make_error(Code::usage,
-                      "unexpected argument '" + sanitize(parsed.positionals[command.positionals.size()]) + "'", help);
+                      "unexpected argument '" + sanitize(parsed.positionals[known.size()]) + "'", help);
   if (parsed.has_command && command.tail.empty())
-    return make_error(Code::usage, "'gridctl " + full_name(command) + "' takes no command after --", help);
+    return make_error(Code::usage, "'gridctl " + std::string(command.name) + "' takes no command after --", help);
   for (std::size_t i = 0; i < parsed.positionals.size(); ++i) {
-    const Positional& positional = command.positionals[std::min(i, command.positionals.size() - 1)];
+    const Positional& positional = known[std::min(i, known.size() - 1)];
     TRY(check_choice(positional.name, positional.choices, parsed.positionals[i]));
   }
   return {};
@@ -159,7 +156,7 @@ Result<void> check_positionals(const Command& command, const Parsed& parsed) {
 // Translates the library's message about a wrong option.
 Error option_error(const Command& command, const CLI::ParseError& error) {
   const std::string what = error.what();
-  const std::string help = "gridctl " + full_name(command) + " --help";
+  const std::string help = "gridctl " + std::string(command.name) + " --help";
   if (error.get_name() == "ArgumentMismatch")
     return make_error(Code::usage, "option " + what.substr(0, what.find(':')) + " needs a value", help);
   return make_error(Code::usage, "cannot read the command line: " + sanitize(what), help);
@@ -208,7 +205,7 @@ ui::Style style_for(const std::string& when, bool terminal) {
 }
 
 Result<void> configure_command(Context& context, const Command& command, const Parsed& parsed) {
-  const std::string when = parsed.has("color") ? parsed.value("color") : "auto";
+  const std::string when = parsed.given("color").value_or("auto");
   context.json = parsed.has("json");
   context.verbose = parsed.has("verbose");
   context.out_style = style_for(when, context.terminal_out);
@@ -218,7 +215,7 @@ Result<void> configure_command(Context& context, const Command& command, const P
     TRY_ASSIGN(context.timeout, parsed.duration("timeout"));
   }
   context.state_named = parsed.has("state");
-  TRY_ASSIGN(context.state, state_directory(parsed.has("state") ? std::optional(parsed.value("state")) : std::nullopt));
+  context.state = state_directory(parsed.given("state"));
   return {};
 }
 

@@ -13,7 +13,6 @@ endforeach()
 
 add_executable(gridctl
   bag_append.cpp
-  bag_files.cpp
   bag_log.cpp
   bag_options.cpp
   bag_output.cpp
@@ -43,16 +42,10 @@ add_executable(gridctl
   doctor.cpp
   doctor_here.cpp
   doctor_hosts.cpp
-  drill.cpp
   empty_directory.cpp
-  exactness.cpp
-  file_streams.cpp
   findings.cpp
   follow.cpp
-  followed.cpp
-  habit_words.cpp
   habits.cpp
-  image_digests.cpp
   help.cpp
   help_topic.cpp
   host_words.cpp
@@ -82,12 +75,10 @@ add_executable(gridctl
   job_watch.cpp
   key_files.cpp
   key_show.cpp
-  known_keys.cpp
   lend_join.cpp
   lend_owner.cpp
   lend_receipts.cpp
   lend_words.cpp
-  log_lines.cpp
   log_printer.cpp
   log_reader.cpp
   manual.cpp
@@ -95,8 +86,7 @@ add_executable(gridctl
   manual_query.cpp
   manual_training.cpp
   manuals.cpp
-  measure_first.cpp
-  named_files.cpp
+  network.cpp
   outcome.cpp
   pausing.cpp
   plan_estimate.cpp
@@ -123,17 +113,16 @@ add_executable(gridctl
   provider_way.cpp
   receipt_words.cpp
   receipts.cpp
+  recovery_view.cpp
   running_member.cpp
   service_apply.cpp
   service_gateway.cpp
   service_now.cpp
   service_show.cpp
   service_stop.cpp
-  session.cpp
   sim.cpp
   sim_question.cpp
   sim_report.cpp
-  ssh_names.cpp
   store_add.cpp
   store_check.cpp
   store_ls.cpp
@@ -141,14 +130,13 @@ add_executable(gridctl
   store_rm.cpp
   store_sync.cpp
   submission.cpp
+  submit_checks.cpp
   template.cpp
   template_files.cpp
-  tolerance_view.cpp
   top.cpp
   training_outcome.cpp
   training_plan.cpp
   version.cpp
-  when.cpp
   word_doubts.cpp)
 # The files of cmd/templates/ become a table in the program.
 set(template_rows ${CMAKE_BINARY_DIR}/generated/template_rows.inc)

@@ -2,7 +2,9 @@
 // Defines a command as data: the same text makes its parser, its --help, its man page and its completions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,6 +57,9 @@ struct Parsed {
   [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
   // Returns the last value given, or empty.
   [[nodiscard]] std::string value(std::string_view name) const;
+  [[nodiscard]] std::optional<std::string> given(std::string_view name) const {
+    return has(name) ? std::optional(value(name)) : std::nullopt;
+  }
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   [[nodiscard]] Result<std::optional<Duration>> duration(std::string_view name) const;
   [[nodiscard]] Result<std::optional<double>> number(std::string_view name) const;  // not negative
@@ -62,26 +67,27 @@ struct Parsed {
 };
 
 struct Command {
-  std::string_view noun;
-  std::string_view verb;  // empty: a command of one word
+  std::string_view name;  // "job submit", or of one word: "doctor"
   std::string_view summary;
-  std::span<const Example> examples;
+  std::initializer_list<Example> examples;
   std::string_view description;  // paragraphs divided by an empty line
-  std::span<const Positional> positionals = {};
-  std::span<const Option> options = {};
+  std::initializer_list<Positional> positionals = {};
+  std::initializer_list<Option> options = {};
   std::string_view tail = {};            // name of what follows "--", empty: nothing may
-  std::span<const int> exit_codes = {};  // beyond 0 and 2
+  std::initializer_list<int> exit_codes = {};  // beyond 0 and 2
   bool waits = false;                    // has --timeout
   bool hidden = false;
   // Returns the exit code of a success (0, or what the contract says); failures are errors.
   Result<int> (*run)(Context&, const Parsed&) = nullptr;
+
+  [[nodiscard]] std::string_view noun() const { return name.substr(0, name.find(' ')); }
+  // Returns an empty text for a command of one word.
+  [[nodiscard]] std::string_view verb() const { return name.substr(std::min(noun().size() + 1, name.size())); }
 };
 
 // Returns every command, in the order of help; hidden ones last.
 [[nodiscard]] std::span<const Command* const> all_commands();
 [[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
-// Returns "job submit".
-[[nodiscard]] std::string full_name(const Command& command);
 
 // Returns options of every command; `timeout` only for those that wait.
 [[nodiscard]] std::span<const Option> global_options();
@@ -101,10 +107,10 @@ struct ExitText {
 [[nodiscard]] std::set<int> exit_codes_of(const Command& command);
 // List exit codes beyond 0 and 2, for commands that read the state; that name a job, provider or checkpoint; that
 // follow a job.
-inline constexpr int k_exits_state[] = {7};
-inline constexpr int k_exits_job[] = {3, 7};
-inline constexpr int k_exits_follow[] = {1, 3, 5, 7, 9, 130};
-inline constexpr int k_exits_host[] = {3, 5, 6, 7};
-inline constexpr int k_exits_checkpoint[] = {3, 7, 8};
+inline constexpr std::initializer_list<int> k_exits_state = {7};
+inline constexpr std::initializer_list<int> k_exits_job = {3, 7};
+inline constexpr std::initializer_list<int> k_exits_follow = {1, 3, 5, 7, 9, 130};
+inline constexpr std::initializer_list<int> k_exits_host = {3, 5, 6, 7};
+inline constexpr std::initializer_list<int> k_exits_checkpoint = {3, 7, 8};
 
 }  // namespace gridctl::cmd

@@ -37,14 +37,8 @@ std::span<const Command* const> all_commands() {
 
 const Command* find_command(std::string_view noun, std::string_view verb) {
   for (const Command* command : all_commands())
-    if (command->noun == noun && command->verb == verb) return command;
+    if (command->noun() == noun && command->verb() == verb) return command;
   return nullptr;
-}
-
-std::string full_name(const Command& command) {
-  std::string name(command.noun);
-  if (!command.verb.empty()) name += " " + std::string(command.verb);
-  return name;
 }
 
 std::span<const NounText> nouns() {

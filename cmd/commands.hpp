@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares every command by name; each is defined in the file with that name.
+// Declares every command by name; each is defined in the file with that name, and finds here what it
+// takes.
 #pragma once
 
 #include "cmd/command.hpp"
+#include "cmd/context.hpp"
 
 namespace gridctl::cmd {
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/complete.hpp"
 
-#include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -65,9 +62,9 @@ Typed understand(const std::vector<std::string>& words) {
 // Returns states of jobs that the command applies to; empty: all.
 std::vector<job::JobState> fitting_states(const Command* command) {
   using enum job::JobState;
-  if (command == nullptr || command->noun != "job") return {};
-  if (command->verb == "cancel") return {pending, starting, running, recovering};
-  if (command->verb == "resume") return {succeeded, failed, cancelled};
+  if (command == nullptr || command->noun() != "job") return {};
+  if (command->verb() == "cancel") return {pending, starting, running, recovering};
+  if (command->verb() == "resume") return {succeeded, failed, cancelled};
   return {};
 }
 
@@ -115,9 +112,7 @@ Candidates offered(Context& context, const Typed& typed, Completion offer, std::
   const bool from_state = offer == Completion::job || offer == Completion::checkpoint ||
                           offer == Completion::provider || offer == Completion::remote;
   if (!from_state) return found;
-  Result<os::Path> state = state_directory(typed.state);
-  if (!state) return {};
-  context.state = *state;
+  context.state = state_directory(typed.state);
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
   if (offer == Completion::remote) return remotes(*registry);
@@ -141,7 +136,7 @@ Candidates command_words(const Typed& typed) {
     found.emplace_back("help", "help of a command");
   } else if (typed.words.size() == 1) {
     for (const Command* command : all_commands())
-      if (command->noun == typed.words[0] && !command->hidden) found.emplace_back(command->verb, command->summary);
+      if (command->noun() == typed.words[0] && !command->hidden) found.emplace_back(command->verb(), command->summary);
   }
   return found;
 }

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
-#include "cmd/context.hpp"
 #include "cmd/help.hpp"
 
 namespace gridctl::cmd {
 
 namespace completions {
 namespace {
-constexpr Example k_examples[] = {
-    {"Enable completion in this bash", "source <(gridctl completions bash)"},
-    {"Enable it for zsh", "gridctl completions zsh > ~/.zfunc/_gridctl"},
-    {"Enable it for fish", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
-};
-constexpr Positional k_positionals[] = {{"SHELL", Completion::choices, true, "bash|zsh|fish"}};
-
 Result<int> run(Context& context, const Parsed& parsed) {
   return context.print(completion_script(parsed.positionals[0]));
 }
-
-constexpr Example k_docs_examples[] = {{"Write the manual pages again", "gridctl __docs man man"},
-                                       {"Write the completions again", "gridctl __docs completions completions"}};
-constexpr Positional k_docs_positionals[] = {{"KIND", Completion::choices, true, "man|completions"},
-                                             {"DIR", Completion::directory}};
 
 Result<int> run_docs(Context&, const Parsed& parsed) {
   const os::Path directory = parsed.positionals[1];
@@ -41,27 +28,32 @@ Result<int> run_complete(Context& context, const Parsed& parsed) { return comple
 }  // namespace
 }  // namespace completions
 
-const Command k_completions{.noun = "completions",
-                            .verb = "",
-                            .summary = "print a completion script for your shell",
-                            .examples = completions::k_examples,
-                            .description =
-                                "Prints a script that completes commands, options, jobs, checkpoints and providers. "
-                                "Packages and 'cmake --install' already put it in place.",
-                            .positionals = completions::k_positionals,
-                            .run = completions::run};
+const Command k_completions{
+    .name = "completions",
+    .summary = "print a completion script for your shell",
+    .examples =
+        {
+            {"Enable completion in this bash", "source <(gridctl completions bash)"},
+            {"Enable it for zsh", "gridctl completions zsh > ~/.zfunc/_gridctl"},
+            {"Enable it for fish", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
+        },
+    .description =
+        "Prints a script that completes commands, options, jobs, checkpoints and providers. "
+        "Packages and 'cmake --install' already put it in place.",
+    .positionals = {{"SHELL", Completion::choices, true, "bash|zsh|fish"}},
+    .run = completions::run};
 
-const Command k_docs{.noun = "__docs",
-                     .verb = "",
-                     .summary = "write the generated files",
-                     .examples = completions::k_docs_examples,
-                     .description = "Writes manual pages or completions from the texts of the commands.",
-                     .positionals = completions::k_docs_positionals,
-                     .hidden = true,
-                     .run = completions::run_docs};
+const Command k_docs{
+    .name = "__docs",
+    .summary = "write the generated files",
+    .examples = {{"Write the manual pages again", "gridctl __docs man man"},
+                 {"Write the completions again", "gridctl __docs completions completions"}},
+    .description = "Writes manual pages or completions from the texts of the commands.",
+    .positionals = {{"KIND", Completion::choices, true, "man|completions"}, {"DIR", Completion::directory}},
+    .hidden = true,
+    .run = completions::run_docs};
 
-const Command k_complete{.noun = "__complete",
-                         .verb = "",
+const Command k_complete{.name = "__complete",
                          .summary = "candidates for a command line",
                          .examples = {},
                          .description = "Called by the completion scripts.",

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the settings of the state directory: `config ls`, `get` and `set`.
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/user_settings.hpp"
 #include "ui/table.hpp"
 
@@ -11,18 +8,6 @@ namespace gridctl::cmd {
 
 namespace config_commands {
 namespace {
-constexpr Example k_ls_examples[] = {{"All settings", "gridctl config ls"}};
-constexpr Example k_get_examples[] = {{"One setting", "gridctl config get notify.on"}};
-constexpr Example k_set_examples[] = {
-    {"Post to a chat when a job ends, or when a budget stops it",
-     "gridctl config set notify.webhook https://chat.example/hook"},
-    {"Notify of some events only", "gridctl config set notify.on failure,silence"},
-    {"Ask hosts for their health more often", "gridctl config set health.every 30s"},
-    {"Show a message on this desktop", "gridctl config set notify.command 'notify-send \"$GRIDCTL_MESSAGE\"'"},
-    {"Go back to the default", "gridctl config set notify.on ''"}};
-constexpr Positional k_get_positionals[] = {{"KEY"}};
-constexpr Positional k_set_positionals[] = {{"KEY"}, {"VALUE"}};
-
 Result<int> ls(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::UserSettings settings, control::read_settings(context.paths()));
   JsonObject json;
@@ -56,36 +41,39 @@ Result<int> set(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace config_commands
 
-const Command k_config_ls{.noun = "config",
-                          .verb = "ls",
+const Command k_config_ls{.name = "config ls",
                           .summary = "list the settings",
-                          .examples = config_commands::k_ls_examples,
+                          .examples = {{"All settings", "gridctl config ls"}},
                           .description =
                               "Lists the settings of the state directory. Parentheses mark a default, and the "
                               "environment variable that overrides a "
                               "setting: GRIDCTL_HEALTH_EVERY for health.every, GRIDCTL_RECHECK for gpu.recheck.",
                           .exit_codes = k_exits_state,
                           .run = config_commands::ls};
-const Command k_config_get{.noun = "config",
-                           .verb = "get",
+const Command k_config_get{.name = "config get",
                            .summary = "print a setting",
-                           .examples = config_commands::k_get_examples,
+                           .examples = {{"One setting", "gridctl config get notify.on"}},
                            .description = "Prints the value of a setting, or an empty line if the default applies.",
-                           .positionals = config_commands::k_get_positionals,
+                           .positionals = {{"KEY"}},
                            .exit_codes = k_exits_job,
                            .run = config_commands::get};
 const Command k_config_set{
-    .noun = "config",
-    .verb = "set",
+    .name = "config set",
     .summary = "change a setting",
-    .examples = config_commands::k_set_examples,
+    .examples = {{"Post to a chat when a job ends, or when a budget stops it",
+                  "gridctl config set notify.webhook https://chat.example/hook"},
+                 {"Notify of some events only", "gridctl config set notify.on failure,silence"},
+                 {"Ask hosts for their health more often", "gridctl config set health.every 30s"},
+                 {"Show a message on this desktop",
+                  "gridctl config set notify.command 'notify-send \"$GRIDCTL_MESSAGE\"'"},
+                 {"Go back to the default", "gridctl config set notify.on ''"}},
     .description =
         "Changes a setting of the state directory; an empty value restores the default. Changes apply at once, also to "
         "a running daemon, unless the setting says otherwise.\n\nNotifications (notify.*) go out when a job ends or "
         "fails, runs again after a move or a restart, or is stopped by a budget or limit, and when a host no longer "
         "answers. Each is sent at most once. A receiver that is down is retried for about 13 minutes; a try ends after "
         "30 s and delays nothing else. Job files have notify rules of their own: gridctl-job(5).",
-    .positionals = config_commands::k_set_positionals,
+    .positionals = {{"KEY"}, {"VALUE"}},
     .exit_codes = k_exits_job,
     .run = config_commands::set};
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.hpp"
 #include "os/terminal.hpp"
 
 namespace gridctl::cmd {
@@ -32,6 +33,10 @@ int Context::print_line(std::string_view line) { return print(std::string(line) 
 int Context::note(std::string_view line) {
   if (!json) write_err(std::string(line) + "\n");
   return 0;
+}
+
+void Context::warn(std::string_view text) {
+  if (!text.empty()) note("warning: " + sanitize(text));
 }
 
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }
@@ -84,17 +89,11 @@ Result<void> Context::finish() const {
   return {};
 }
 
-Result<os::Path> state_directory(const std::optional<std::string>& given) {
+os::Path state_directory(const std::optional<std::string>& given) {
   if (given && !given->empty()) return std::filesystem::absolute(*given);
   if (const auto chosen = os::environment("GRIDCTL_STATE"); chosen && !chosen->empty())
     return std::filesystem::absolute(*chosen);
-  if (const auto xdg = os::environment("XDG_STATE_HOME"); xdg && xdg->starts_with('/'))
-    return os::Path(*xdg) / "gridctl";
-  const os::Path home = os::home_directory();
-  if (home.empty())
-    return make_error(Code::usage, "no place to keep state: none of --state, GRIDCTL_STATE and HOME is set",
-                      "gridctl --state DIR …");
-  return home / ".local" / "state" / "gridctl";
+  return os::xdg_directory("XDG_STATE_HOME", ".local/state") / "gridctl";
 }
 
 }  // namespace gridctl::cmd

@@ -6,15 +6,18 @@
 #include <string>
 #include <string_view>
 
-#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
-#include "ui/style.hpp"
+#include "ui/human.hpp"
+#include "ui/json_text.hpp"
 
 namespace gridctl::cmd {
+
+using ui::json_list;
+using ui::JsonObject;
 
 class Context {
  public:
@@ -42,6 +45,8 @@ class Context {
   int print_line(std::string_view line);
   // Writes to standard error: for people, never with --json. A line without its newline; not sanitised.
   int note(std::string_view line);
+  // Notes "warning: ..." in one line; nothing if the text is empty. Sanitises it.
+  void warn(std::string_view text);
   void write_err(std::string_view text);
   [[nodiscard]] bool reader_gone() const { return reader_gone_; }
   // Returns the error of writing standard output (a full disk), if there was one.
@@ -59,6 +64,6 @@ class Context {
 
 // Returns the state directory: `given`, otherwise $GRIDCTL_STATE, otherwise $XDG_STATE_HOME/gridctl, otherwise
 // ~/.local/state/gridctl.
-[[nodiscard]] Result<os::Path> state_directory(const std::optional<std::string>& given);
+[[nodiscard]] os::Path state_directory(const std::optional<std::string>& given);
 
 }  // namespace gridctl::cmd

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/daemon/user_unit.hpp"
 
@@ -10,14 +8,6 @@ namespace gridctl::cmd {
 namespace daemon_control {
 namespace {
 constexpr int k_not_running = 3;  // as init scripts say it
-constexpr int k_status_exits[] = {3, 7};
-constexpr int k_install_exits[] = {7};
-constexpr Example k_install_examples[] = {{"Follow jobs whenever you are logged in", "gridctl daemon install"}};
-constexpr Example k_uninstall_examples[] = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}};
-constexpr Example k_start_examples[] = {{"Follow jobs, also after you log out", "gridctl daemon start"}};
-constexpr Example k_stop_examples[] = {{"Before shutting down; jobs keep running on their hosts", "gridctl daemon stop"}};
-constexpr Example k_status_examples[] = {{"Is a daemon running?", "gridctl daemon status"},
-                                         {"For a script", "gridctl daemon status --json | jq .running"}};
 
 int show(Context& context, const control::DaemonStatus& status, std::string_view when_running,
          std::string_view when_not) {
@@ -83,10 +73,9 @@ Result<int> uninstall(Context& context, const Parsed&) {
 }  // namespace daemon_control
 
 const Command k_daemon_start{
-    .noun = "daemon",
-    .verb = "start",
+    .name = "daemon start",
     .summary = "start the daemon in the background",
-    .examples = daemon_control::k_start_examples,
+    .examples = {{"Follow jobs, also after you log out", "gridctl daemon start"}},
     .description =
         "Starts the daemon of this state directory, unless it is running, and returns when it is ready. It runs "
         "until 'gridctl daemon stop'. A daemon started by 'job submit' exits when there is nothing left to follow.\n\n"
@@ -94,42 +83,39 @@ const Command k_daemon_start{
         "it asks the agent of the newest command that needed the daemon.",
     .exit_codes = k_exits_state,
     .run = daemon_control::start};
-const Command k_daemon_stop{.noun = "daemon",
-                            .verb = "stop",
-                            .summary = "stop the daemon; jobs continue on their hosts",
-                            .examples = daemon_control::k_stop_examples,
-                            .description =
-                                "Stops the daemon and waits for its exit. Attempts continue on their hosts until "
-                                "their lease ends. A daemon started later picks them up again.",
-                            .exit_codes = k_exits_state,
-                            .run = daemon_control::stop};
-const Command k_daemon_status{.noun = "daemon",
-                              .verb = "status",
+const Command k_daemon_stop{
+    .name = "daemon stop",
+    .summary = "stop the daemon; jobs continue on their hosts",
+    .examples = {{"Before shutting down; jobs keep running on their hosts", "gridctl daemon stop"}},
+    .description =
+        "Stops the daemon and waits for its exit. Attempts continue on their hosts until "
+        "their lease ends. A daemon started later picks them up again.",
+    .exit_codes = k_exits_state,
+    .run = daemon_control::stop};
+const Command k_daemon_status{.name = "daemon status",
                               .summary = "check whether the daemon is running",
-                              .examples = daemon_control::k_status_examples,
+                              .examples = {{"Is a daemon running?", "gridctl daemon status"},
+                                           {"For a script", "gridctl daemon status --json | jq .running"}},
                               .description =
                                   "Says whether a daemon follows the jobs of this state directory. The exit "
                                   "code is 3 when none does.",
-                              .exit_codes = daemon_control::k_status_exits,
+                              .exit_codes = {3, 7},
                               .run = daemon_control::status};
 const Command k_daemon_install{
-    .noun = "daemon",
-    .verb = "install",
+    .name = "daemon install",
     .summary = "start the daemon with your session",
-    .examples = daemon_control::k_install_examples,
+    .examples = {{"Follow jobs whenever you are logged in", "gridctl daemon install"}},
     .description =
         "Writes a systemd user unit for this state directory, enables it and starts it. From then on, gridctl follows "
         "jobs whenever you are logged in, also after a reboot. On a machine where you linger (loginctl enable-linger), "
         "it follows them from boot on and after you log out.",
-    .exit_codes = daemon_control::k_install_exits,
+    .exit_codes = {7},
     .run = daemon_control::install};
 const Command k_daemon_uninstall{
-    .noun = "daemon",
-    .verb = "uninstall",
+    .name = "daemon uninstall",
     .summary = "remove that service again",
-    .examples = daemon_control::k_uninstall_examples,
-    .description =
-        "Stops the systemd user unit of this state directory and removes it. Jobs continue on their hosts.",
+    .examples = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}},
+    .description = "Stops the systemd user unit of this state directory and removes it. Jobs continue on their hosts.",
     .exit_codes = k_exits_state,
     .run = daemon_control::uninstall};
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "control/daemon/daemon.hpp"
 
 namespace gridctl::cmd {
 
 namespace daemon_run {
 namespace {
-constexpr Example k_examples[] = {{"Run it under systemd or in its own terminal", "gridctl daemon run"}};
-constexpr Option k_options[] = {{"exit-when-idle", 0, "", "exit when there is nothing left to follow"}};
-
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY(context.open());  // says what is wrong with the state directory, before the lock is asked for
   TRY(control::run_daemon(context.state, parsed.has("exit-when-idle")));
@@ -18,15 +14,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace daemon_run
 
-const Command k_daemon_run{.noun = "daemon",
-                           .verb = "run",
+const Command k_daemon_run{.name = "daemon run",
                            .summary = "run the daemon in the foreground",
-                           .examples = daemon_run::k_examples,
+                           .examples = {{"Run it under systemd or in its own terminal", "gridctl daemon run"}},
                            .description =
                                "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 if "
                                "another daemon uses the state directory.\n\nIt asks every host for its health once "
                                "a minute. The setting health.every changes that: gridctl config.",
-                           .options = daemon_run::k_options,
+                           .options = {{"exit-when-idle", 0, "", "exit when there is nothing left to follow"}},
                            .exit_codes = k_exits_state,
                            .run = daemon_run::run};
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/doctor.hpp"
 
-#include <algorithm>
-
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 
 namespace gridctl::cmd {
@@ -16,27 +13,14 @@ namespace {
 constexpr Duration k_patience =
     std::chrono::seconds{30};  // for the slowest host: login, upload of the agent, its tools
 
-constexpr Example k_examples[] = {
-    {"Find problems here and on every provider", "gridctl doctor"},
-    {"Do not contact any host", "gridctl doctor --offline"},
-    {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}};
-constexpr Option k_options[] = {
-    {.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}};
-constexpr int k_exits_doctor[] = {5, 6, 7};
-
 Diagnosis examine_daemon(const Context& context, registry::JobRecords& registry) {
   const Result<control::DaemonStatus> status = control::daemon_status(context.state);
-  if (!status) return {"", "daemon", Severity::error, status.error().message, "gridctl daemon status", 7};
+  if (!status) return error_here("daemon", status.error().message, "gridctl daemon status");
   if (status->running) return {"", "daemon", Severity::ok, "running, pid " + std::to_string(status->pid), "", 0};
   const Result<std::vector<JobId>> unfinished = registry.unfinished();
   if (unfinished && !unfinished->empty())
-    return {"",
-            "daemon",
-            Severity::error,
-            "not running, so nothing follows " + std::to_string(unfinished->size()) +
-                (unfinished->size() == 1 ? " job" : " jobs"),
-            "gridctl daemon start",
-            7};
+    return error_here("daemon", "not running, so nothing follows " + ui::counted(unfinished->size(), "job"),
+                      "gridctl daemon start");
   return {"", "daemon", Severity::ok, "not running; nothing to follow", "", 0};
 }
 
@@ -51,7 +35,7 @@ void examine_state(const Context& context, bool offline, Duration patience, Diag
     broken = registry.error();
     const std::string file = shell_quote((context.state / "state.db").string());
     const std::string fix = broken->hint.empty() ? "sqlite3 " + file + " .recover > saved.sql" : broken->hint;
-    all.push_back({"", "database", Severity::error, broken->one_line(), fix, 7});
+    all.push_back(error_here("database", broken->one_line(), fix));
     return;
   }
   all.push_back(examine_daemon(context, *registry));
@@ -119,10 +103,11 @@ std::string_view severity_name(Severity severity) {
 }
 
 const Command k_doctor{
-    .noun = "doctor",
-    .verb = "",
+    .name = "doctor",
     .summary = "check this machine, the state and every provider",
-    .examples = doctor::k_examples,
+    .examples = {{"Find problems here and on every provider", "gridctl doctor"},
+                 {"Do not contact any host", "gridctl doctor --offline"},
+                 {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}},
     .description =
         "Checks this machine (programs, libraries with known vulnerabilities, keys, clock, state directory, database) "
         "and asks all providers at the same time; an unresponsive host costs no more than the time limit. Each finding "
@@ -130,8 +115,8 @@ const Command k_doctor{
         "upstream version. If the package revision shows that, it decides; otherwise the finding is a note that says "
         "so.\n\nNotes and warnings do not change the exit code 0. Errors do: 7 if this machine or its state has one, "
         "else 6 if a host has another key or refuses the login, else 5 if a host does not answer or cannot run jobs.",
-    .options = doctor::k_options,
-    .exit_codes = doctor::k_exits_doctor,
+    .options = {{.name = "offline", .value = "", .help = "do not contact hosts; use the recorded data"}},
+    .exit_codes = {5, 6, 7},
     .waits = true,
     .run = doctor::run};
 

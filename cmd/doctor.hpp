@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +31,10 @@ struct Diagnosis {
   int exit_code = 0;  // of the whole, when this is an error
 };
 using Diagnoses = std::vector<Diagnosis>;
+// Returns an error of this machine or its state.
+[[nodiscard]] inline Diagnosis error_here(std::string point, std::string detail, std::string fix) {
+  return {"", std::move(point), Severity::error, std::move(detail), std::move(fix), 7};
+}
 
 // Examines this machine: programs, libraries, keys, the state directory and its database. Opens only files.
 [[nodiscard]] Diagnoses examine_here(const Context& context);

@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/doctor.hpp"
-#include "db/version.hpp"
+#include "db/database.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
 #include "probe/health_packages.hpp"
@@ -32,12 +32,8 @@ Diagnosis ok(std::string point, std::string detail) {
 Diagnosis examine_ssh() {
   const std::optional<os::Path> program = os::find_program("ssh");
   if (!program)
-    return {"",
-            "ssh",
-            Severity::warning,
-            "no ssh program: ~/.ssh/config and hosts behind jump hosts cannot be used",
-            "sudo apt-get install openssh-client",
-            0};
+    return {"", "ssh", Severity::warning, "no ssh program: ~/.ssh/config and hosts behind jump hosts cannot be used",
+            "sudo apt-get install openssh-client", 0};
   const Result<os::RunOutcome> outcome = os::run({"ssh", "-V"});
   const std::string version = outcome ? std::string(trim(outcome->err)) : std::string{};
   return ok("ssh", program->string() + (version.empty() ? "" : ", " + version));
@@ -57,26 +53,24 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   const Result<std::optional<os::FileStatus>> status = os::status_of(state);
   const std::string quoted = shell_quote(state.string());
   if (!status || !*status || (*status)->kind != os::FileKind::directory)
-    return all.push_back(
-        {"", "state", Severity::error, state.string() + " is not a readable directory", "ls -ld " + quoted, 7});
+    return all.push_back(error_here("state", state.string() + " is not a readable directory", "ls -ld " + quoted));
   if (((*status)->mode & 077) != 0)
-    all.push_back({"", "state", Severity::error, state.string() + " is open to other users", "chmod 700 " + quoted, 7});
+    all.push_back(error_here("state", state.string() + " is open to other users", "chmod 700 " + quoted));
   else all.push_back(ok("state", state.string()));
   const std::string kind = os::file_system_kind(state);
   if (kind == "nfs" || kind == "nfs4" || kind == "cifs" || kind == "smb2" || kind == "9p" || kind == "fuse.sshfs")
-    all.push_back({"", "state", Severity::error, "it is on " + kind + ", where locks are not reliable",
-                   "gridctl --state DIR … with a DIR on a local disk", 7});
+    all.push_back(error_here("state", "it is on " + kind + ", where locks are not reliable",
+                             "gridctl --state DIR … with a DIR on a local disk"));
   if (const std::string by = synced_by(state); !by.empty())
-    all.push_back({"", "state", Severity::error, "it is in a folder that " + by + " copies while gridctl writes it",
-                   "gridctl --state DIR … with a DIR outside that folder", 7});
+    all.push_back(error_here("state", "it is in a folder that " + by + " copies while gridctl writes it",
+                             "gridctl --state DIR … with a DIR outside that folder"));
   if (os::exists(state / "state.db-wal"))
-    all.push_back({"", "database", Severity::error,
-                   "something switched it to WAL mode, in which this SQLite may damage it",
-                   "sqlite3 " + shell_quote((state / "state.db").string()) + " 'PRAGMA journal_mode=TRUNCATE'", 7});
+    all.push_back(error_here("database", "something switched it to WAL mode, in which this SQLite may damage it",
+                             "sqlite3 " + shell_quote((state / "state.db").string()) +
+                                 " 'PRAGMA journal_mode=TRUNCATE'"));
   const Result<std::uint64_t> space = os::free_bytes(state);
   if (space && *space < k_disk_min)
-    all.push_back(
-        {"", "disk", Severity::error, "only " + format_size(*space) + " free for checkpoints", "df -h " + quoted, 7});
+    all.push_back(error_here("disk", "only " + format_size(*space) + " free for checkpoints", "df -h " + quoted));
   else if (space) all.push_back(ok("disk", format_size(*space) + " free"));
 }
 

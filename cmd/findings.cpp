@@ -2,7 +2,6 @@
 #include "cmd/findings.hpp"
 
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
 #include "control/measure/network_record.hpp"
 #include "control/measure/unmeasured.hpp"
 #include "ui/table.hpp"

@@ -3,9 +3,7 @@
 
 #include <csignal>
 
-#include "base/text.hpp"
 #include "cmd/bag_output.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/log_printer.hpp"
 #include "control/copies/moving.hpp"
 #include "control/daemon/daemon.hpp"
@@ -24,6 +22,7 @@ constexpr std::string_view k_last_output = "last_output";  // the event that rep
 constexpr std::int64_t k_use_ms = 2'000;  // between two looks at what the job uses of its hosts
 constexpr std::size_t k_events_page = 200;                    // events read at once
 constexpr std::int64_t k_moving_ms = 10'000, k_moving_json_ms = 2'000;  // between two reports of a transfer
+constexpr std::int64_t k_old_ms = 15'000;  // a sign of life that nobody has asked for since
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
 // Represents the block at the bottom of a terminal that is redrawn when it changes.
@@ -77,12 +76,7 @@ class Watcher {
     TRY(print_events());
     if (job.spec.tasks && job.spec.twin_of.value.empty() && (options_.logs || !options_.joblog.empty() || !options_.results.empty()))
       return tick_bag(job, final);
-    if (options_.logs) {
-      TRY_ASSIGN(const bool any, printer_.print_new(
-                                     reader_, [this] { block_.erase(); }, final));
-      (void)any;
-      if (final) printer_.flush();
-    }
+    if (options_.logs) TRY(print_log(final));
     show_moving();
     if (live_) TRY(draw(job));
     return final || context_->reader_gone();
@@ -109,20 +103,19 @@ class Watcher {
   }
 
  private:
+  Result<void> print_log(bool final) {
+    TRY(printer_.print_new(reader_, [this] { block_.erase(); }, final));
+    if (final) printer_.flush();
+    return {};
+  }
+
   Result<bool> tick_bag(const registry::Job& job, bool final) {
     if (!bag_) {
-      bag_.emplace(*context_, job,
-                   BagPrinting{options_.keep_order, !options_.from_start, options_.joblog,
-                               options_.joblog_goes_on, options_.results, !options_.logs});
+      bag_.emplace(*context_, job, options_);
       TRY(bag_->begin(id_));
     }
     TRY_ASSIGN(const bool all, bag_->print_new(final, [this] { block_.erase(); }));
-    if (all && options_.logs && !options_.keep_order && job::is_last_step(job.spec)) {
-      TRY_ASSIGN(const bool any, printer_.print_new(
-                                     reader_, [this] { block_.erase(); }, final));
-      (void)any;
-      if (final) printer_.flush();
-    }
+    if (all && options_.logs && !options_.keep_order && job::is_last_step(job.spec)) TRY(print_log(final));
     if (live_) TRY(draw(job));
     return (final && all) || context_->reader_gone();
   }
@@ -242,6 +235,26 @@ Result<registry::Job> watch(Context& context, registry::JobRecords& registry, co
   TRY(watcher.begin());
   TRY(follow(context, registry, id, [&](const registry::Job& job) { return watcher.tick(job); }));
   return registry.job(id);
+}
+
+bool is_followed(const Context& context) {
+  const Result<control::DaemonStatus> status = control::daemon_status(context.state);
+  return status && status->running;
+}
+
+Result<void> warn_unfollowed(Context& context, registry::JobRecords& registry) {
+  if (context.json) return {};
+  TRY_ASSIGN(const std::size_t unfinished, registry.count_unfinished());
+  if (unfinished == 0 || is_followed(context)) return {};
+  const std::string who = unfinished == 1 ? "the unfinished job" : std::to_string(unfinished) + " unfinished jobs";
+  context.note("warning: no daemon follows " + who + ", so what you see may be old: gridctl daemon start");
+  return {};
+}
+
+std::string liveness_today(const registry::Provider& provider, bool followed, WallTime now) {
+  if (followed || provider.liveness == "unknown") return provider.liveness;
+  if (provider.last_seen_at && now.ms - provider.last_seen_at->ms <= k_old_ms) return provider.liveness;
+  return provider.liveness == "answering" ? "answered" : "unknown";
 }
 
 }  // namespace gridctl::cmd

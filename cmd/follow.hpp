@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for events of a job.
+// Waits for events of a job, and checks whether a daemon follows it: listings are only as new as what that last saw.
 #pragma once
 
 #include <functional>
@@ -27,13 +27,22 @@ struct WatchOptions {
   bool from_start = true;    // else a few lines of what was, then what is new
   bool quiet = false;        // nothing on stderr
   bool events_json = false;  // events as JSON lines on stdout
-  bool keep_order = false;   // of a bag: output in the order of its tasks
-  std::string joblog{};      // of a bag: file that gets a line for each task
+  bool keep_order = false;   // of a bag: output in the order of its tasks, as `parallel -k`
+  std::string joblog{};      // of a bag: file that gets a line for each task; empty: none
   bool joblog_goes_on = false;
-  std::string results{};     // of a bag: folder that gets what each task prints
+  std::string results{};     // of a bag: folder for what each task prints, as `parallel --results`; empty: none
 };
 // Shows the live view on a terminal, otherwise one line per change; returns the job when it is final.
 [[nodiscard]] Result<registry::Job> watch(Context& context, registry::JobRecords& registry, const JobId& id,
                                           const WatchOptions& options);
+
+// Warns on standard error, before a listing, that nothing follows unfinished jobs, and what to do about it.
+[[nodiscard]] Result<void> warn_unfollowed(Context& context, registry::JobRecords& registry);
+
+// Returns true while a daemon of this state directory asks its hosts for their state.
+[[nodiscard]] bool is_followed(const Context& context);
+// Returns the state of a host, as far as it is known today: "answered" for one that did when it was last asked, if
+// nothing has asked it since.
+[[nodiscard]] std::string liveness_today(const registry::Provider& provider, bool followed, WallTime now);
 
 }  // namespace gridctl::cmd

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/help.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "cmd/manuals.hpp"
 #include "ui/width.hpp"
@@ -73,7 +71,7 @@ std::string option_text(const Option& option) {
 }
 
 std::string synopsis(const Command& command) {
-  std::string line = "gridctl " + full_name(command);
+  std::string line = "gridctl " + std::string(command.name);
   for (const Positional& positional : command.positionals)
     line += (positional.required ? " " + std::string(positional.name) : " [" + std::string(positional.name) + "]") +
             (positional.many ? "..." : "");
@@ -88,7 +86,7 @@ std::string help_of(const Command& command, std::size_t columns) {
   for (const Example& example : command.examples)
     text += paragraph("# " + std::string(example.what), columns, 2) + "  " + std::string(example.line) + "\n";
   text += "\nUsage: " + synopsis(command) + "\n\n" + paragraph(command.description, columns, 0);
-  if (!command.options.empty() || command.waits)
+  if (command.options.size() > 0 || command.waits)
     text += "\nOptions:\n" + options_list(command.options, columns, command.waits ? &timeout_option() : nullptr);
   text += "\nOptions of every command:\n" + options_list(global_options(), columns);
   text += "\nExit codes:\n" + exit_list(command, columns);
@@ -100,9 +98,9 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
   std::string text = "Examples:\n";
   std::vector<std::pair<std::string, std::string>> entries;
   for (const Command* command : all_commands()) {
-    if (command->noun != noun || command->hidden) continue;
-    entries.emplace_back(std::string(command->verb), std::string(command->summary));
-    if (!command->examples.empty()) text += "  " + std::string(command->examples.front().line) + "\n";
+    if (command->noun() != noun || command->hidden) continue;
+    entries.emplace_back(std::string(command->verb()), std::string(command->summary));
+    if (command->examples.size() > 0) text += "  " + std::string(command->examples.begin()->line) + "\n";
   }
   text += "\nUsage: gridctl " + std::string(noun) + " COMMAND [options]\n\nCommands:\n" + list(entries, columns);
   text += "\n'gridctl " + std::string(noun) + " COMMAND --help' explains a command.";
@@ -144,8 +142,8 @@ std::string help_of_all(std::size_t columns) {
   for (const NounText& noun : nouns()) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const Command* command : all_commands())
-      if (command->noun == noun.noun && !command->hidden)
-        entries.emplace_back(full_name(*command), std::string(command->summary));
+      if (command->noun() == noun.noun && !command->hidden)
+        entries.emplace_back(std::string(command->name), std::string(command->summary));
     const bool single = find_command(noun.noun, "") != nullptr;
     if (!single) text += "\n" + std::string(noun.noun) + " - " + std::string(noun.summary) + ":\n";
     else if (noun.noun == "doctor") text += "\nelse:\n";

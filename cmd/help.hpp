@@ -24,6 +24,8 @@ namespace gridctl::cmd {
 // Returns text such as "gridctl job submit FILE.yaml [options]", without listing the program's options.
 [[nodiscard]] std::string synopsis(const Command& command);
 
+// Returns the text with what roff would read as its own escaped.
+[[nodiscard]] std::string roff(std::string_view text);
 // Returns manual pages: file name and roff text, for man/.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
 // Returns gridctl-query(7) without its heading.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `gridctl help training`: manual pages as plain text, from the roff that manual_pages() writes.
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/help.hpp"
@@ -77,10 +76,10 @@ class Page {
 
 std::optional<std::string> help_of_topic(std::string_view topic, std::size_t columns) {
   const std::size_t width = help_width(columns);
-  for (const auto& [name, roff] : manual_pages()) {
+  for (const auto& [name, page_text] : manual_pages()) {
     if (name != "gridctl-" + std::string(topic) + ".7") continue;
     Page page(width);
-    for (const std::string& line : split_lines(roff)) page.line(line);
+    for (const std::string& line : split_lines(page_text)) page.line(line);
     return page.text();
   }
   return std::nullopt;

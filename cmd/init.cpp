@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `gridctl init`: from the hosts that ssh knows to a first job that survives the loss of its host.
 #include <atomic>
-#include <map>
-#include <set>
 #include <thread>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/known_keys.hpp"
 #include "cmd/network.hpp"
-#include "cmd/ssh_names.hpp"
 #include "control/fleet/register_host.hpp"
+#include "os/entries.hpp"
 #include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
-#include "ui/human.hpp"
+#include "store/ignore.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -27,15 +23,6 @@ constexpr Duration k_timeout = std::chrono::minutes{2};  // of each host: login,
 constexpr Duration k_drill_wait = std::chrono::minutes{10};
 constexpr std::size_t k_side_by_side = 16;  // hosts that are asked at once
 constexpr std::size_t k_drill_hosts = 2;    // one is lost, the other goes on
-
-constexpr Example k_examples[] = {{"Choose among the hosts that ssh knows", "gridctl init"},
-                                  {"In a script", "gridctl init --host ada --host bob --no-drill"},
-                                  {"Every host that answers", "gridctl init --all"}};
-constexpr Option k_options[] = {
-    {"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
-    {"all", 0, "", "register every host that answers"},
-    {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}};
-constexpr int k_exits[] = {3, 5, 6, 7};
 
 using AskKeys = std::function<bool(const std::string&, std::span<const ssh::HostKey>)>;
 
@@ -125,6 +112,87 @@ Result<std::set<std::string>> ask_which(Context& context, const std::vector<Look
   return chosen;
 }
 
+constexpr std::size_t k_config_max = 4u << 20;
+constexpr int k_depth_max = 8;  // of includes, as ssh has it at 16
+constexpr std::string_view k_forges[] = {"github", "gitlab", "bitbucket", "codeberg", "sr.ht", "gitea", "aur."};
+
+bool is_forge(std::string_view name) {
+  return std::any_of(std::begin(k_forges), std::end(k_forges),
+                     [&](std::string_view forge) { return name.find(forge) != std::string_view::npos; });
+}
+
+// Splits "Host a b" and "Host=a", with or without quotes around words.
+std::vector<std::string> words_in(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool quoted = false, any = false;
+  for (const char c : line) {
+    const bool gap = !quoted && (c == ' ' || c == '\t' || (c == '=' && words.size() <= 1 && (any || words.size() == 1)));
+    if (c == '"') quoted = !quoted, any = true;
+    else if (!gap) word += c, any = true;
+    else if (any) words.push_back(std::move(word)), word.clear(), any = false;
+  }
+  if (any) words.push_back(std::move(word));
+  return words;
+}
+
+// Returns the files that an Include names; a pattern may stand in the last component only.
+std::vector<os::Path> included(const std::string& pattern, const os::Path& folder) {
+  os::Path path = pattern.starts_with("~/") ? os::home_directory() / pattern.substr(2) : os::Path(pattern);
+  if (path.is_relative()) path = folder / path;
+  if (path.string().find_first_of("*?[") == std::string::npos) return {path};
+  std::vector<os::Path> found;
+  store::IgnorePattern glob;
+  const auto names = os::list_directory(path.parent_path());
+  if (!names || !store::IgnorePattern::parse("/" + path.filename().string(), glob)) return found;
+  for (const std::string& name : *names)
+    if (!name.starts_with('.') && glob.matches(name, false)) found.push_back(path.parent_path() / name);
+  std::ranges::sort(found);
+  return found;
+}
+
+// Holds the names of single hosts in the text of an ssh configuration, in its order, and the files that it includes.
+// Patterns, and the usual services that run no jobs (github.com…), are left out.
+struct SshNames {
+  std::vector<std::string> hosts;
+  std::vector<std::string> includes;
+};
+
+SshNames names_in(std::string_view text) {
+  SshNames names;
+  for (const std::string& line : split_lines(std::string(text))) {
+    const std::string_view trimmed = trim(line);
+    if (trimmed.empty() || trimmed.starts_with('#')) continue;
+    const std::vector<std::string> words = words_in(trimmed);
+    if (words.empty()) continue;
+    const std::string key = lower(words[0]);
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (key == "include") names.includes.push_back(words[i]);
+      if (key == "host" && words[i].find_first_of("*?!") == std::string::npos && !is_forge(lower(words[i])))
+        names.hosts.push_back(words[i]);
+    }
+  }
+  return names;
+}
+
+void collect(const os::Path& file, const os::Path& folder, int depth, std::vector<std::string>& into) {
+  const Result<std::string> text = os::read_file(file, k_config_max);
+  if (!text || depth > k_depth_max) return;
+  const SshNames found = names_in(*text);
+  into.insert(into.end(), found.hosts.begin(), found.hosts.end());
+  for (const std::string& pattern : found.includes)
+    for (const os::Path& more : included(pattern, folder)) collect(more, folder, depth + 1, into);
+}
+
+// Returns the names in a file and in the files that it includes, or nothing if there is no file.
+Result<std::vector<std::string>> ssh_names(const os::Path& config) {
+  std::vector<std::string> all;
+  collect(config, config.parent_path(), 0, all);
+  std::set<std::string> seen;
+  std::erase_if(all, [&](const std::string& name) { return !seen.insert(name).second; });
+  return all;
+}
+
 Result<std::vector<std::string>> candidates(const Parsed& parsed) {
   if (parsed.has("host")) return parsed.values("host");
   TRY_ASSIGN(std::vector<std::string> names, ssh_names(os::home_directory() / ".ssh" / "config"));
@@ -180,18 +248,20 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
 
 // REQUIRES: the names in `wanted` that are not in `looked` are already registered.
 std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded, const std::vector<std::string>& wanted) {
-  std::string list;
+  std::vector<std::string> list;
+  const auto add = [&](const std::string& host, std::optional<bool> answers, bool is_new, bool already) -> JsonObject {
+    return JsonObject()("host", host)("answers", answers)("registered", is_new)("already", already);
+  };
   for (const std::string& name : wanted)
     if (std::ranges::find(looked, name, &Looked::name) == looked.end())
-      list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(name)) +
-              ",\"answers\":null,\"registered\":true,\"already\":true,\"problem\":null}";
+      list.push_back(add(name, std::nullopt, true, true).raw("problem", "null").text());
   for (const Looked& one : looked) {
     const bool is_new = one.found && std::ranges::find(recorded, one.found->provider.name) != recorded.end();
-    list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(one.name)) + ",\"answers\":" +
-            (one.found ? "true" : "false") + ",\"registered\":" + (is_new ? "true" : "false") + ",\"already\":false,\"problem\":" +
-            (one.found ? "null" : ui::quoted(one.found.error().message)) + "}";
+    list.push_back(add(one.name, one.found.has_value(), is_new, false)
+                       .text_or_null("problem", one.found ? "" : one.found.error().message)
+                       .text());
   }
-  return "{\"hosts\":[" + list + "]}";
+  return JsonObject().raw("hosts", "[" + join(list, ",") + "]").text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -211,7 +281,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     else context.print_line("all of them are already registered; to list them: gridctl provider ls");
     return 0;
   }
-  context.note("asking " + std::to_string(names.size()) + (names.size() == 1 ? " host..." : " hosts..."));
+  context.note("asking " + ui::counted(names.size(), "host") + "...");
   const std::vector<Looked> looked = look_with_person(context, names, known, net);
   std::set<std::string> chosen(names.begin(), names.end());
   if (!parsed.has("host") && !parsed.has("all")) {
@@ -232,21 +302,25 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace init
 
-const Command k_init{.noun = "init",
-                     .verb = "",
-                     .summary = "register the hosts that ssh knows, and try a job on them",
-                     .examples = init::k_examples,
-                     .description =
-                         "Reads ~/.ssh/config, takes the inventory of all its hosts in parallel, and registers those "
-                         "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
-                         "lost, and the job must continue on another. Then it prints what to type next.\n\n"
-                         "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
-                         "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
-                         "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
-                         "use --all.",
-                     .options = init::k_options,
-                     .exit_codes = init::k_exits,
-                     .waits = true,
-                     .run = init::run};
+const Command k_init{
+    .name = "init",
+    .summary = "register the hosts that ssh knows, and try a job on them",
+    .examples = {{"Choose among the hosts that ssh knows", "gridctl init"},
+                 {"In a script", "gridctl init --host ada --host bob --no-drill"},
+                 {"Every host that answers", "gridctl init --all"}},
+    .description =
+        "Reads ~/.ssh/config, takes the inventory of all its hosts in parallel, and registers those "
+        "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
+        "lost, and the job must continue on another. Then it prints what to type next.\n\n"
+        "If your ssh does not know a host's key, the command shows the key and asks whether to trust it. "
+        "It leaves hosts that are already registered as they are, so you can repeat it. Without a "
+        "terminal, it asks nothing and leaves out hosts with unknown keys: name hosts with --host, or "
+        "use --all.",
+    .options = {{"host", 0, "NAME", "register this host", "asks at a terminal", Completion::nothing, "", true},
+                {"all", 0, "", "register every host that answers"},
+                {"no-drill", 0, "", "do not test whether a job survives the loss of a host"}},
+    .exit_codes = {3, 5, 6, 7},
+    .waits = true,
+    .run = init::run};
 
 }  // namespace gridctl::cmd

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/job_changes.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/user_settings.hpp"
@@ -13,11 +11,6 @@ namespace gridctl::cmd {
 
 namespace job_apply {
 namespace {
-constexpr Example k_examples[] = {
-    {"Make sure that the job described by a file runs or has run", "gridctl job apply train.yaml"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
-constexpr int k_exits[] = {2, 3, 4, 5, 7, 9};
-
 Result<int> submit(Context& context, const Parsed& parsed) {
   Parsed words = parsed;
   words.options["detach"] = {""};
@@ -55,16 +48,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_apply
 
 const Command k_job_apply{
-    .noun = "job",
-    .verb = "apply",
+    .name = "job apply",
     .summary = "submit a job file unless its job already runs",
-    .examples = job_apply::k_examples,
+    .examples = {{"Make sure that the job described by a file runs or has run", "gridctl job apply train.yaml"}},
     .description =
         "Submits a job file, unless a job with the same name and content is running, waiting or has succeeded: then "
         "nothing happens. If a job with that name runs with different content, the command changes nothing and says "
         "what differs. It submits the file again if the job failed, was cancelled, or ended with different content.",
-    .positionals = job_apply::k_positionals,
-    .exit_codes = job_apply::k_exits,
+    .positionals = {{"FILE.yaml", Completion::file}},
+    .exit_codes = {2, 3, 4, 5, 7, 9},
     .run = job_apply::run};
 
 }  // namespace gridctl::cmd

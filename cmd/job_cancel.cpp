@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/files.hpp"
@@ -11,13 +10,6 @@ namespace gridctl::cmd {
 namespace job_cancel {
 namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
-
-constexpr Example k_examples[] = {{"Stop a job and give it 30 s to save", "gridctl job cancel train-gpt"},
-                                  {"Kill it now, and wait until it is gone", "gridctl job cancel @last --now --wait"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"grace", 0, "TIME", "time between SIGTERM and SIGKILL", "30s"},
-                                {"now", 0, "", "kill it immediately"},
-                                {"wait", 0, "", "return when the job has ended"}};
 
 Result<void> tell(Context& context, registry::JobRecords& registry, const JobId& id, std::string_view what) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
@@ -61,15 +53,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_cancel
 
 const Command k_job_cancel{
-    .noun = "job",
-    .verb = "cancel",
+    .name = "job cancel",
     .summary = "stop a job",
-    .examples = job_cancel::k_examples,
+    .examples = {{"Stop a job and give it 30 s to save", "gridctl job cancel train-gpt"},
+                 {"Kill it now, and wait until it is gone", "gridctl job cancel @last --now --wait"}},
     .description =
         "Sends SIGTERM to the job, kills it after the grace period, and saves its last checkpoint and output. You can "
         "resume a cancelled job. Cancelling a job that has ended changes nothing.",
-    .positionals = job_cancel::k_positionals,
-    .options = job_cancel::k_options,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"grace", 0, "TIME", "time between SIGTERM and SIGKILL", "30s"},
+                {"now", 0, "", "kill it immediately"},
+                {"wait", 0, "", "return when the job has ended"}},
     .exit_codes = k_exits_follow,
     .waits = true,
     .run = job_cancel::run};

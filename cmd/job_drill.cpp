@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/drill.hpp"
-#include "cmd/exactness.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/log_reader.hpp"
-#include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/recovery_view.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/daemon.hpp"
@@ -29,15 +25,6 @@ constexpr std::size_t k_steps_after = 64;  // that tell whether it repeats its f
 constexpr Duration k_look_exact = std::chrono::minutes{1};  // for these, unless the job requires to know
 constexpr Duration k_clean = std::chrono::minutes{2};       // until nothing of it is left on a host
 
-constexpr Example k_examples[] = {
-    {"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
-    {"Use the specification of an earlier job", "gridctl job drill train-gpt"},
-    {"In CI, on two particular hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Completion::file}};
-constexpr Option k_options[] = {{"provider", 'p', "NAME", "use only these hosts", "", Completion::provider, "", true},
-                                {"keep", 0, "", "keep the drill's checkpoints"}};
-constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
-
 // Reads the job as it would be submitted, but under another name and with the note that this is a drill.
 Result<Submission> read_drill(Context& context, registry::Registry& registry, const Parsed& parsed,
                               std::vector<std::string> known_providers) {
@@ -45,7 +32,7 @@ Result<Submission> read_drill(Context& context, registry::Registry& registry, co
   Submission submission;
   if (os::exists(what) || what.ends_with(".yaml") || what.ends_with(".yml")) {
     TRY_ASSIGN(config::ParsedJob job, config::load_job_file(what, {}, std::move(known_providers)));
-    for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+    for (const std::string& warning : job.warnings) context.warn(warning);
     submission.spec = std::move(job.spec);
     submission.secrets = std::move(job.secrets);
   } else {
@@ -266,7 +253,7 @@ std::string summary_of(const job::DrillVerdict& verdict, const std::optional<Dur
   std::string text = "recoverable: " + verdict.word;
   if (verdict.word == "yes" && took) text += ", " + format_duration(*took);
   if (verdict.steps_lost)
-    text += ", " + std::to_string(*verdict.steps_lost) + (*verdict.steps_lost == 1 ? " step lost" : " steps lost");
+    text += ", " + ui::counted(*verdict.steps_lost, "step") + " lost";
   return text + ": " + sanitize(verdict.why);
 }
 
@@ -328,10 +315,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_drill
 
 const Command k_job_drill{
-    .noun = "job",
-    .verb = "drill",
+    .name = "job drill",
     .summary = "test whether a job survives the loss of its host",
-    .examples = job_drill::k_examples,
+    .examples = {{"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
+                 {"Use the specification of an earlier job", "gridctl job drill train-gpt"},
+                 {"In CI, on two particular hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}},
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
@@ -343,9 +331,10 @@ const Command k_job_drill{
         "GRIDCTL_CKPT_INTERVAL=10. `job show` reports the result. `job submit` warns about a job without a drill that "
         "may run for over an hour on paid or borrowed hosts. Exit code 1 means that the job is not recoverable, or "
         "that nothing proves that it is. --timeout ends the drill and its job.",
-    .positionals = job_drill::k_positionals,
-    .options = job_drill::k_options,
-    .exit_codes = job_drill::k_exits,
+    .positionals = {{"FILE.yaml|ID", Completion::file}},
+    .options = {{"provider", 'p', "NAME", "use only these hosts", "", Completion::provider, "", true},
+                {"keep", 0, "", "keep the drill's checkpoints"}},
+    .exit_codes = {1, 3, 4, 5, 7, 130},
     .waits = true,
     .run = job_drill::run};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/followed.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"
 
@@ -10,11 +8,6 @@ namespace gridctl::cmd {
 
 namespace job_events {
 namespace {
-constexpr Example k_examples[] = {{"Show what happened to a job", "gridctl job events train-gpt"},
-                                  {"Follow the job until it ends", "gridctl job events -f @last"},
-                                  {"Print one JSON object per line", "gridctl job events @last --json"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"}};
 constexpr std::size_t k_page = 1000;  // events read at once
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -46,13 +39,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_events
 
-const Command k_job_events{.noun = "job",
-                           .verb = "events",
+const Command k_job_events{.name = "job events",
                            .summary = "show a job's events in order",
-                           .examples = job_events::k_examples,
+                           .examples = {{"Show what happened to a job", "gridctl job events train-gpt"},
+                                        {"Follow the job until it ends", "gridctl job events -f @last"},
+                                        {"Print one JSON object per line", "gridctl job events @last --json"}},
                            .description = "Prints the job's events, oldest first, in your time zone; --json has UTC.",
-                           .positionals = job_events::k_positionals,
-                           .options = job_events::k_options,
+                           .positionals = {{"ID", Completion::job}},
+                           .options = {{"follow", 'f', "", "continue until the job ends"}},
                            .exit_codes = k_exits_job,
                            .waits = true,
                            .run = job_events::run};

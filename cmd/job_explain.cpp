@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "cmd/job_plan.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
-#include "cmd/tolerance_view.hpp"
+#include "cmd/recovery_view.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/gang_backend.hpp"
@@ -21,10 +18,6 @@ namespace gridctl::cmd {
 
 namespace job_explain {
 namespace {
-constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job explain train-gpt"},
-                                  {"Why does the job run on this host?", "gridctl job explain @last"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-
 // Returns the scheduler's present decision for a job that was not looked at yet.
 Result<std::vector<std::string>> prospects(registry::JobRecords& registry, const registry::Job& job,
                                            const std::vector<sched::HostFacts>& hosts, WallTime now) {
@@ -143,14 +136,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_explain
 
 const Command k_job_explain{
-    .noun = "job",
-    .verb = "explain",
+    .name = "job explain",
     .summary = "explain why a job runs where it does, or why it waits",
-    .examples = job_explain::k_examples,
+    .examples = {{"Why is the job still pending?", "gridctl job explain train-gpt"},
+                 {"Why does the job run on this host?", "gridctl job explain @last"}},
     .description =
         "Prints the reason for the job's state, its class with the evidence, its communication library and strategy, "
         "and the scheduler's last decision: why this provider, and why not each of the others.",
-    .positionals = job_explain::k_positionals,
+    .positionals = {{"ID", Completion::job}},
     .exit_codes = k_exits_job,
     .run = job_explain::run};
 

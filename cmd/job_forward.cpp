@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
 #include <cstdlib>
-#include <map>
-#include <set>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/running_member.hpp"
 #include "control/reach/stream_call.hpp"
 #include "os/listener.hpp"
@@ -19,14 +16,6 @@ namespace {
 constexpr Duration k_look = std::chrono::milliseconds{200};   // at the job: it moves
 constexpr Duration k_again = std::chrono::seconds{1};         // after a connection that could not be made, twice as
 constexpr Duration k_again_max = std::chrono::seconds{15};    // long each time, up to this
-
-constexpr Example k_examples[] = {
-    {"Open the TensorBoard of a running job at http://127.0.0.1:6006", "gridctl job forward train-gpt 6006"},
-    {"Reach Jupyter on a different local port", "gridctl job forward notebook 9000:8888"},
-    {"Use any free local port", "gridctl job forward notebook 0:8888"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"[LOCAL:]PORT"}};
-constexpr Option k_options[] = {k_rank_option};
-constexpr int k_exits[] = {1, 3, 5, 6, 7, 9};
 
 struct Ports {
   std::uint16_t local = 0, remote = 0;
@@ -199,19 +188,21 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_forward
 
 const Command k_job_forward{
-    .noun = "job",
-    .verb = "forward",
+    .name = "job forward",
     .summary = "reach a port of a running job from here",
-    .examples = job_forward::k_examples,
+    .examples = {
+        {"Open the TensorBoard of a running job at http://127.0.0.1:6006", "gridctl job forward train-gpt 6006"},
+        {"Reach Jupyter on a different local port", "gridctl job forward notebook 9000:8888"},
+        {"Use any free local port", "gridctl job forward notebook 0:8888"}},
     .description =
         "Forwards connections from a port of this machine to a port on 127.0.0.1 inside a running job: TensorBoard, "
         "Jupyter, a debugger. The first line of output is the local address. The job's file must declare the port "
         "('ports: [8888]'); LOCAL is PORT unless given, and 0 is a free one.\n\nWhen the job moves to another host, its "
         "connections end, and new ones reach the job there as soon as it runs; lines on standard error say so. Ctrl-C "
         "stops forwarding; the job keeps running. The command ends with the job, with its exit code.",
-    .positionals = job_forward::k_positionals,
-    .options = job_forward::k_options,
-    .exit_codes = job_forward::k_exits,
+    .positionals = {{"ID", Completion::job}, {"[LOCAL:]PORT"}},
+    .options = {k_rank_option},
+    .exit_codes = {1, 3, 5, 6, 7, 9},
     .run = job_forward::run};
 
 }  // namespace gridctl::cmd

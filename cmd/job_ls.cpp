@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/followed.hpp"
 #include "cmd/job_query.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -17,25 +13,7 @@ namespace job_ls {
 namespace {
 constexpr std::size_t k_shown = 50;  // newest so many for people, unless --all or --limit
 constexpr Duration k_watch_period = std::chrono::seconds{1};
-constexpr int k_exits[] = {7, 130};
 constexpr std::size_t k_many = 200;  // for more of them all pasts are read at once
-
-constexpr Example k_examples[] = {{"List unfinished jobs, and the newest finished ones", "gridctl job ls"},
-                                  {"List only unfinished jobs", "gridctl job ls --active"},
-                                  {"List failed jobs", "gridctl job ls --status FAILED"},
-                                  {"List the week's most expensive jobs on one host",
-                                   "gridctl job ls 'provider=ada age<7d' --sort cost- -n 10"},
-                                  {"For a script", "gridctl job ls --json"}};
-constexpr Positional k_positionals[] = {{"QUERY", Completion::nothing, false}};
-constexpr Option k_options[] = {
-    {"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "", Completion::choices,
-     "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
-    {"active", 'a', "", "only unfinished jobs"},
-    {"all", 0, "", "every job, however old"},
-    {"limit", 'n', "N", "the newest N, or the first N with --sort", "50; with --json, QUERY or --sort all"},
-    {"sort", 0, "FIELDS", "sort by these fields, such as cost- or state,age; FIELD- sorts in descending order"},
-    {"output", 'o', "FORM", "more columns, none of them cut to the terminal's width", "", Completion::choices, "wide"},
-    {"watch", 'w', "", "show the list again whenever it changes, until Ctrl-C"}};
 
 Result<ListedJob> listed(registry::JobRecords& registry, registry::JobRow job, WallTime now) {
   ListedJob one{std::move(job), {}, 0, now};
@@ -199,18 +177,31 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_ls
 
 const Command k_job_ls{
-    .noun = "job",
-    .verb = "ls",
+    .name = "job ls",
     .summary = "list jobs, newest first",
-    .examples = job_ls::k_examples,
+    .examples = {{"List unfinished jobs, and the newest finished ones", "gridctl job ls"},
+                 {"List only unfinished jobs", "gridctl job ls --active"},
+                 {"List failed jobs", "gridctl job ls --status FAILED"},
+                 {"List the week's most expensive jobs on one host",
+                  "gridctl job ls 'provider=ada age<7d' --sort cost- -n 10"},
+                 {"For a script", "gridctl job ls --json"}},
     .description = "Lists jobs with their states. MOVES counts how often a job continued on another host.\n\n"
                    "QUERY is a sequence of terms that must all hold: FIELD OPERATOR VALUE with the operators = != > >= < <= "
                    "in notin, as in 'state in [FAILED,CANCELLED] cost>5 age<7d name=train*'. Fields: id, name, state, reason, "
                    "provider, resources, exit_code, moves, cost (USD), age and ended (since then), took. A term about "
                    "a property that a job does not have never holds.",
-    .positionals = job_ls::k_positionals,
-    .options = job_ls::k_options,
-    .exit_codes = job_ls::k_exits,
+    .positionals = {{"QUERY", Completion::nothing, false}},
+    .options = {{"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "", Completion::choices,
+                 "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
+                {"active", 'a', "", "only unfinished jobs"},
+                {"all", 0, "", "every job, however old"},
+                {"limit", 'n', "N", "the newest N, or the first N with --sort", "50; with --json, QUERY or --sort all"},
+                {"sort", 0, "FIELDS",
+                 "sort by these fields, such as cost- or state,age; FIELD- sorts in descending order"},
+                {"output", 'o', "FORM", "more columns, none of them cut to the terminal's width", "",
+                 Completion::choices, "wide"},
+                {"watch", 'w', "", "show the list again whenever it changes, until Ctrl-C"}},
+    .exit_codes = {7, 130},
     .waits = true,
     .run = job_ls::run};
 

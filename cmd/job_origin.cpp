@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_origin.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "control/follow/masks.hpp"
 #include "os/files.hpp"
@@ -32,7 +30,7 @@ std::string read_if_there(const os::Path& path) {
 
 JobOrigin origin_of(const Command& command, const Parsed& parsed, std::string typed,
                     const std::map<std::string, std::string>& secrets) {
-  JobOrigin origin{std::move(typed), "gridctl " + full_name(command)};
+  JobOrigin origin{std::move(typed), "gridctl " + std::string(command.name)};
   if (origin.file.empty() && !parsed.positionals.empty()) origin.file = read_if_there(parsed.positionals[0]);
   for (const auto& [name, values] : parsed.options)
     for (const std::string& value : values) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/pausing.hpp"
 #include "ui/json.hpp"
 
@@ -8,16 +7,6 @@ namespace gridctl::cmd {
 
 namespace job_pause {
 namespace {
-constexpr Example k_examples[] = {
-    {"Free the GPU of a running job; its state stays in the host's memory", "gridctl job pause train-gpt"},
-    {"Continue it where it stopped", "gridctl job resume train-gpt"},
-    {"Let it move to another host if it is still paused after eight hours", "gridctl job pause train-gpt --max 8h"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {
-    {"gpu-only", 0, "", "free the GPU, but do not stop the job's processes"},
-    {"max", 0, "TIME", "after this long, the job moves to another host from its last checkpoint", "2h"}};
-constexpr int k_exits[] = {2, 3, 5, 7, 130};
-
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<Duration> most, parsed.duration("max"));
   TRY_ASSIGN(registry::Registry registry, context.open());
@@ -32,10 +21,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_pause
 
 const Command k_job_pause{
-    .noun = "job",
-    .verb = "pause",
+    .name = "job pause",
     .summary = "free the GPU of a running job, keeping its state in memory",
-    .examples = job_pause::k_examples,
+    .examples = {{"Free the GPU of a running job; its state stays in the host's memory", "gridctl job pause train-gpt"},
+                 {"Continue it where it stopped", "gridctl job resume train-gpt"},
+                 {"Let it move to another host if it is still paused after eight hours",
+                  "gridctl job pause train-gpt --max 8h"}},
     .description =
         "Moves the GPU memory of the job into the memory of its host, and stops its processes. The GPUs are then free "
         "for other jobs and programs; the memory stays reserved. 'gridctl job resume' continues the job there, from "
@@ -46,9 +37,10 @@ const Command k_job_pause{
         "and as much free memory on the host as the job uses on its GPUs. Otherwise the command names the missing "
         "part. 'gridctl job cancel' frees the GPU anyway; 'gridctl job resume' then continues from the last "
         "checkpoint.",
-    .positionals = job_pause::k_positionals,
-    .options = job_pause::k_options,
-    .exit_codes = job_pause::k_exits,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"gpu-only", 0, "", "free the GPU, but do not stop the job's processes"},
+                {"max", 0, "TIME", "after this long, the job moves to another host from its last checkpoint", "2h"}},
+    .exit_codes = {2, 3, 5, 7, 130},
     .run = job_pause::run};
 
 }  // namespace gridctl::cmd

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_plan.hpp"
 
-#include "cmd/json_text.hpp"
-
 namespace gridctl::cmd {
 
 namespace {

@@ -2,11 +2,9 @@
 // Plans a job apart from its host, for every command that plans or explains: class, backend, strategy, physics.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
 #include "registry/registry.hpp"
 #include "sched/gang.hpp"
 #include "sched/impossible.hpp"

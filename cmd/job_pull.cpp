@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
+#include <fcntl.h>
 
-#include "base/bytes.hpp"
+#include <filesystem>
+
 #include "base/text.hpp"
-#include "cmd/bag_files.hpp"
+#include "cmd/bag_reader.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "job/last_step.hpp"
 #include "os/entries.hpp"
 #include "os/loop.hpp"
-#include "store/copy_out.hpp"
+#include "registry/records.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
+#include "store/stored_tree.hpp"
 
 namespace gridctl::cmd {
 
 namespace job_pull {
 namespace {
-constexpr Example k_examples[] = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
-                                  {"Choose where to put them", "gridctl job pull train-gpt ./results"},
-                                  {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Completion::directory, false}};
-constexpr Option k_options[] = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}};
-constexpr int k_exits[] = {3, 5, 6, 7, 8};
-
 // States where files of the job are on a host, if there are any.
 struct Results {
   HostName host;
@@ -119,8 +112,7 @@ Result<std::optional<store::Tree>> files_of(Context& context, registry::Registry
   }
   if ((!known || !known->root) && absent) return std::optional<store::Tree>();
   if (!known || !known->root) return nothing(job, known, looked);
-  TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
-  TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
+  TRY_ASSIGN(store::Tree tree, store::tree_at(chunks, *known->root));
   return std::optional(std::move(tree));
 }
 
@@ -143,6 +135,44 @@ Result<store::Tree> with_workers(Context& context, registry::Registry& registry,
   return store::make_tree(std::move(entries));
 }
 
+constexpr std::uint64_t k_piece_max = 1u << 20;  // bytes copied at once
+struct PulledFiles {
+  std::uint64_t files = 0, bytes = 0;
+};
+
+Result<void> pull_task(const BagReader& reader, const TaskEnded& task, const os::Path& directory, PulledFiles& pulled) {
+  return control::each_file(reader, task, [&](const control::TaskFile& file) -> Result<void> {
+    const os::Path path = directory / file.path;
+    TRY(os::make_directories(path.parent_path(), 0755));
+    TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, (file.mode & 0755) | 0600));
+    for (std::uint64_t done = 0; done < file.size;) {
+      TRY_ASSIGN(const std::string text, reader.read(task, file.begin + done, std::min(k_piece_max, file.size - done)));
+      if (text.empty()) return make_error(Code::io, "the output of the bag has shrunk");
+      TRY(os::write_all(fd.get(), as_bytes(text)));
+      done += text.size();
+    }
+    ++pulled.files;
+    pulled.bytes += file.size;
+    return {};
+  });
+}
+
+// Writes the files of the named tasks, or of all, below the directory, which is empty.
+Result<int> pull_task_files(Context& context, const registry::Job& job, const std::optional<std::string>& tasks,
+                            const os::Path& directory) {
+  BagReader reader(context.paths().bag_of(job.id));
+  TRY_ASSIGN(const auto by_index, reader.ended(static_cast<std::uint64_t>(job.spec.workload.tasks), tasks));
+  PulledFiles pulled;
+  for (const auto& [index, task] : by_index)
+    TRY(pull_task(reader, task, job.spec.tasks->folder ? directory / std::to_string(index) : directory, pulled));
+  os::set_attribute(directory, store::k_pulled_attribute);
+  if (context.json)
+    return context.print_line(JsonObject()("job_id", job.id.value)("directory", std::filesystem::absolute(directory).string())(
+                                  "bytes", pulled.bytes)("files", pulled.files)
+                                  .text());
+  return context.print_line(job.name + ": " + control::files_in_words(pulled.files, pulled.bytes, {}) + " in " + directory.string());
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry reading, context.open_for_reading());
   TRY_ASSIGN(const JobId id, reading.resolve(parsed.positionals[0]));
@@ -150,7 +180,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
-  const std::optional<std::string> tasks = parsed.has("tasks") ? std::optional(parsed.value("tasks")) : std::nullopt;
+  const std::optional<std::string> tasks = parsed.given("tasks");
   const bool of_tasks = job.spec.tasks && job.spec.twin_of.value.empty() && !job.spec.tasks->outputs.empty();
   if (of_tasks && (tasks || !job::is_last_step(job.spec)))
     return pull_task_files(context, job, tasks, directory);
@@ -186,10 +216,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_pull
 
 const Command k_job_pull{
-    .noun = "job",
-    .verb = "pull",
+    .name = "job pull",
     .summary = "get the files that a job has written",
-    .examples = job_pull::k_examples,
+    .examples = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
+                 {"Choose where to put them", "gridctl job pull train-gpt ./results"},
+                 {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}},
     .description =
         "Copies the files that the job file names under 'outputs' into a new directory, by default "
         "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends. "
@@ -202,9 +233,9 @@ const Command k_job_pull{
         "if each task has its own directory, that directory has the task's number in DIR. Once the bag's 'finally' has "
         "started, you get the "
         "files that it writes; --tasks gets those of the tasks.",
-    .positionals = job_pull::k_positionals,
-    .options = job_pull::k_options,
-    .exit_codes = job_pull::k_exits,
+    .positionals = {{"ID", Completion::job}, {"DIR", Completion::directory, false}},
+    .options = {{"tasks", 0, "LIST", "only the files of these tasks of a bag: 17,20-30", "all"}},
+    .exit_codes = {3, 5, 6, 7, 8},
     .run = job_pull::run};
 
 }  // namespace gridctl::cmd

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
-#include "base/formatted.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/follow/job_files.hpp"
-#include "control/reach/paths.hpp"
 #include "control/reach/version.hpp"
 #include "job/exactness.hpp"
 #include "os/files.hpp"
 #include "sched/catalogue/catalogue.hpp"
 #include "sched/catalogue/list_price.hpp"
-#include "ui/human.hpp"
 #include "ui/job_page.hpp"
 
 namespace gridctl::cmd {
 
 namespace job_report {
 namespace {
-constexpr Example k_examples[] = {
-    {"Write the report of a job and open it", "gridctl job report train --html train.html && xdg-open train.html"},
-    {"Write the report of the most recent job to ID.html", "gridctl job report @last"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"html", 0, "FILE", "the page's file; - is standard output", "ID.html", Completion::file}};
 constexpr std::size_t k_output_ends = 8u << 20;  // bytes of an output that are read at each end
 constexpr std::size_t k_events_read = 1000;      // at once
 constexpr double k_ms_per_hour = 3'600'000;
@@ -126,7 +115,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const ui::JobPage page, page_of(context, registry, id));
   const std::string text = ui::job_page(page, context.now());
-  const std::string file = parsed.has("html") ? parsed.value("html") : id.value + ".html";
+  const std::string file = parsed.given("html").value_or(id.value + ".html");
   if (file == "-") return context.print(text);
   TRY(check_replaceable(file));
   TRY(os::write_file_atomically(file, text, 0644));
@@ -136,17 +125,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_report
 
-const Command k_job_report{.noun = "job",
-                           .verb = "report",
-                           .summary = "write a job's history as one HTML page",
-                           .examples = job_report::k_examples,
-                           .description =
-                               "Writes one page that needs no network: a timeline of the attempts with the reason of each "
-                               "end, the loss curve over all attempts as the program printed it or wrote it to "
-                               "$GRIDCTL_METRICS, checkpoints, events, the cost, and the cost of the same hours at a "
-                               "hyperscaler's list price. An earlier report in FILE is replaced; any other file is kept.",
-                           .positionals = job_report::k_positionals,
-                           .options = job_report::k_options,
-                           .run = job_report::run};
+const Command k_job_report{
+    .name = "job report",
+    .summary = "write a job's history as one HTML page",
+    .examples = {{"Write the report of a job and open it",
+                  "gridctl job report train --html train.html && xdg-open train.html"},
+                 {"Write the report of the most recent job to ID.html", "gridctl job report @last"}},
+    .description =
+        "Writes one page that needs no network: a timeline of the attempts with the reason of each "
+        "end, the loss curve over all attempts as the program printed it or wrote it to "
+        "$GRIDCTL_METRICS, checkpoints, events, the cost, and the cost of the same hours at a "
+        "hyperscaler's list price. An earlier report in FILE is replaced; any other file is kept.",
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"html", 0, "FILE", "the page's file; - is standard output", "ID.html", Completion::file}},
+    .run = job_report::run};
 
 }  // namespace gridctl::cmd

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/outcome.hpp"
@@ -18,14 +16,6 @@ namespace gridctl::cmd {
 
 namespace job_rerun {
 namespace {
-constexpr Example k_examples[] = {{"Run the same files again as a new job", "gridctl job rerun train-gpt"},
-                                  {"Under another name, and follow it", "gridctl job rerun train-gpt -n train-again --wait"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"name", 'n', "NAME", "name of the new job", "the earlier job's"},
-                                {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
-                                {"wait", 0, "", "follow the job until it ends"}};
-constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
-
 Result<Submission> again(Context& context, registry::Registry& registry, const registry::Job& job, const Parsed& parsed) {
   Submission next{job::without_last_step(job.spec), {}, {}};
   if (parsed.has("name")) next.spec.name = parsed.value("name");
@@ -65,23 +55,25 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const registry::Job after, watch(context, registry, id, {.logs = !context.json, .quiet = context.json}));
   if (context.json) context.print_line(outcome_json(after));
-  return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
+  return outcome_of(after);
 }
 }  // namespace
 }  // namespace job_rerun
 
 const Command k_job_rerun{
-    .noun = "job",
-    .verb = "rerun",
+    .name = "job rerun",
     .summary = "submit a job again as a new job",
-    .examples = job_rerun::k_examples,
+    .examples = {{"Run the same files again as a new job", "gridctl job rerun train-gpt"},
+                 {"Under another name, and follow it", "gridctl job rerun train-gpt -n train-again --wait"}},
     .description =
         "Submits the same job with the files stored at its first submission, as a new job that starts from the "
         "beginning. The earlier job may still run or have ended; it stays as it is. 'gridctl job resume' continues a "
         "job from its checkpoints instead. Secrets that are no longer kept are read from the environment.",
-    .positionals = job_rerun::k_positionals,
-    .options = job_rerun::k_options,
-    .exit_codes = job_rerun::k_exits,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"name", 'n', "NAME", "name of the new job", "the earlier job's"},
+                {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
+                {"wait", 0, "", "follow the job until it ends"}},
+    .exit_codes = {1, 3, 4, 5, 7, 9, 130},
     .waits = true,
     .run = job_rerun::run};
 

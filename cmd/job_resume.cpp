@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 
-#include "base/text.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/pausing.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
@@ -23,24 +21,6 @@ namespace gridctl::cmd {
 
 namespace job_resume {
 namespace {
-constexpr Example k_examples[] = {{"Continue from the newest checkpoint", "gridctl job resume train-gpt"},
-                                  {"Continue from the third checkpoint on a particular host, and follow the job",
-                                   "gridctl job resume train-gpt --from 3 --provider ada --wait"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {
-    {"from", 0, "CHECKPOINT", "start from this checkpoint, JOB@NUMBER or NUMBER", "the newest", Completion::checkpoint},
-    {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
-    {"budget", 0, "USD", "new total budget, including the cost so far"},
-    {"max-duration", 0, "TIME", "new limit for the run time of all attempts"},
-    {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
-    {"restore-from", 0, "any|trusted", "whether plain processes on hosts of your own may load checkpoints of lent hosts"},
-    {"traffic", 0, "protected|clear", "whether members of a gang may exchange data unencrypted with borrowed hosts"},
-    {"unmeasured", 0, "refuse|allow", "whether it may use GPUs of borrowed hosts before they are measured"},
-    {"unproven", 0, "refuse|allow", "whether it may return to borrowed hosts without a complete checkpoint in its first hour there"},
-    {"images", 0, "digests|tags", "whether borrowed hosts may run images by tag"},
-    {"wait", 0, "", "follow the job until it ends"}};
-constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
-
 Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::JobRecords& registry, const JobId& id,
                                                        const Parsed& parsed) {
   if (!parsed.has("from")) return std::optional<CheckpointSeq>{};
@@ -190,7 +170,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const registry::Job after,
                watch(context, registry, id, {.logs = !context.json, .from_start = false, .quiet = context.json}));
     if (context.json) context.print_line(outcome_json(after));
-    return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
+    return outcome_of(after);
   }
   TRY_ASSIGN(const registry::Job now, registry.job(id));
   context.print_line(context.json ? ui::submitted_json(id, now.name, now.state)
@@ -201,17 +181,32 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_resume
 
 const Command k_job_resume{
-    .noun = "job",
-    .verb = "resume",
+    .name = "job resume",
     .summary = "continue an ended or paused job",
-    .examples = job_resume::k_examples,
+    .examples = {{"Continue from the newest checkpoint", "gridctl job resume train-gpt"},
+                 {"Continue from the third checkpoint on a particular host, and follow the job",
+                  "gridctl job resume train-gpt --from 3 --provider ada --wait"}},
     .description =
         "Continues a paused job where it stopped, and a failed, cancelled or finished job from a checkpoint, as a new attempt of the same job. The "
         "failure count restarts at zero. Secrets are read from the environment again. A job that was stopped by its "
         "budget, max_duration or hard deadline needs a new limit.",
-    .positionals = job_resume::k_positionals,
-    .options = job_resume::k_options,
-    .exit_codes = job_resume::k_exits,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"from", 0, "CHECKPOINT", "start from this checkpoint, JOB@NUMBER or NUMBER", "the newest",
+                 Completion::checkpoint},
+                {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
+                {"budget", 0, "USD", "new total budget, including the cost so far"},
+                {"max-duration", 0, "TIME", "new limit for the run time of all attempts"},
+                {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
+                {"restore-from", 0, "any|trusted",
+                 "whether plain processes on hosts of your own may load checkpoints of lent hosts"},
+                {"traffic", 0, "protected|clear",
+                 "whether members of a gang may exchange data unencrypted with borrowed hosts"},
+                {"unmeasured", 0, "refuse|allow", "whether it may use GPUs of borrowed hosts before they are measured"},
+                {"unproven", 0, "refuse|allow",
+                 "whether it may return to borrowed hosts without a complete checkpoint in its first hour there"},
+                {"images", 0, "digests|tags", "whether borrowed hosts may run images by tag"},
+                {"wait", 0, "", "follow the job until it ends"}},
+    .exit_codes = {1, 3, 4, 7, 8, 9, 130},
     .waits = true,
     .run = job_resume::run};
 

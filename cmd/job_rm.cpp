@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements `job rm` and `job prune`, which forget ended jobs.
-#include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/follow/budgets.hpp"
 #include "os/entries.hpp"
 #include "os/terminal.hpp"
 #include "registry/forget.hpp"
-#include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -24,20 +19,7 @@ namespace {
 constexpr Duration k_clean_up = std::chrono::seconds{30};  // for hosts to remove what an ended job left there
 constexpr Duration k_prune_age = std::chrono::hours{24 * 30};
 
-constexpr Example k_rm_examples[] = {
-    {"Remove a job with its logs and checkpoints", "gridctl job rm train-gpt"},
-    {"Remove two jobs without asking", "gridctl job rm -y 3k5v train-old"}};
-constexpr Example k_prune_examples[] = {
-    {"Show which jobs ended over 30 days ago, and how much disk space they use", "gridctl job prune"},
-    {"Remove the failed jobs that ended over a week ago", "gridctl job prune --older-than 7d --status FAILED -y"}};
-constexpr Positional k_rm_positionals[] = {{.name = "ID", .offer = Completion::job, .many = true}};
 constexpr Option k_yes{"yes", 'y', "", "remove without asking"};
-constexpr Option k_rm_options[] = {k_yes};
-constexpr Option k_prune_options[] = {
-    {"older-than", 0, "TIME", "only jobs that ended at least this long ago: 12h, 30d", "30d"},
-    {"status", 's', "STATE", "only jobs in this state", "", Completion::choices, "SUCCEEDED|FAILED|CANCELLED", true},
-    k_yes};
-constexpr int k_exits[] = {3, 5, 7, 130};
 
 struct Going {
   registry::JobRow job;
@@ -72,10 +54,6 @@ Result<Going> measure(const control::Paths& paths, registry::JobRecords& registr
   return going;
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string total_of(const std::vector<Going>& all) {
   std::uint64_t logs = 0, saved = 0;
   std::size_t checkpoints = 0;
@@ -84,8 +62,8 @@ std::string total_of(const std::vector<Going>& all) {
     saved += one.checkpoint_bytes;
     checkpoints += one.checkpoints;
   }
-  return counted(all.size(), "job") + ", " + counted(checkpoints, "checkpoint") + " (" + format_size(saved) + "), logs (" +
-         format_size(logs) + ")";
+  return ui::counted(all.size(), "job") + ", " + ui::counted(checkpoints, "checkpoint") + " (" + format_size(saved) +
+         "), logs (" + format_size(logs) + ")";
 }
 
 std::string going_json(const Going& going, bool removed) {
@@ -202,7 +180,9 @@ Result<int> prune(Context& context, const Parsed& parsed) {
     if (going.pinned) ++kept;
     else all.push_back(std::move(going));
   }
-  if (kept > 0) context.note(counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") + " pinned checkpoints");
+  if (kept > 0)
+    context.note(ui::counted(kept, "job") + (kept == 1 ? " stays: it has" : " stay: they have") +
+                 " pinned checkpoints");
   if (all.empty() && !context.json) return context.note("no job to remove");
   if (!context.json && !parsed.has("yes")) show(context, all);
   TRY_ASSIGN(const bool may, may_remove(context, parsed, total_of(all)));
@@ -222,31 +202,37 @@ Result<int> prune(Context& context, const Parsed& parsed) {
 }  // namespace job_rm
 
 const Command k_job_rm{
-    .noun = "job",
-    .verb = "rm",
+    .name = "job rm",
     .summary = "remove ended jobs with their logs and checkpoints",
-    .examples = job_rm::k_rm_examples,
+    .examples = {{"Remove a job with its logs and checkpoints", "gridctl job rm train-gpt"},
+                 {"Remove two jobs without asking", "gridctl job rm -y 3k5v train-old"}},
     .description =
-        "Removes ended jobs from the state directory: records, logs, outputs and checkpoints, with their copies on remotes. "
+        "Removes ended jobs from the state directory: records, logs, outputs and checkpoints, with their copies on "
+        "remotes. "
         "On a terminal the command asks first; elsewhere it needs -y. Refused while a job runs, and while one of its "
         "checkpoints is pinned. What a job cost this month still counts for budgets. The disk space is free after the "
         "next collection of the store.",
-    .positionals = job_rm::k_rm_positionals,
-    .options = job_rm::k_rm_options,
-    .exit_codes = job_rm::k_exits,
+    .positionals = {{.name = "ID", .offer = Completion::job, .many = true}},
+    .options = {job_rm::k_yes},
+    .exit_codes = {3, 5, 7, 130},
     .waits = true,
     .run = job_rm::rm};
 
 const Command k_job_prune{
-    .noun = "job",
-    .verb = "prune",
+    .name = "job prune",
     .summary = "remove jobs that ended long ago",
-    .examples = job_rm::k_prune_examples,
+    .examples = {
+        {"Show which jobs ended over 30 days ago, and how much disk space they use", "gridctl job prune"},
+        {"Remove the failed jobs that ended over a week ago", "gridctl job prune --older-than 7d --status FAILED -y"}},
     .description =
         "Lists the jobs that ended long ago with the disk space that their checkpoints and logs use, and removes them as "
         "'gridctl job rm' does. On a terminal the command asks first; elsewhere it removes nothing without -y. Jobs "
         "with pinned checkpoints stay. Checkpoints share chunks: the space that becomes free may be smaller.",
-    .options = job_rm::k_prune_options,
+    .options = {
+        {"older-than", 0, "TIME", "only jobs that ended at least this long ago: 12h, 30d", "30d"},
+        {"status", 's', "STATE", "only jobs in this state", "", Completion::choices, "SUCCEEDED|FAILED|CANCELLED",
+         true},
+        job_rm::k_yes},
     .exit_codes = k_exits_state,
     .run = job_rm::prune};
 

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
-#include "cmd/exactness.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "cmd/job_origin.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/receipt_words.hpp"
-#include "cmd/tolerance_view.hpp"
+#include "cmd/recovery_view.hpp"
 #include "cmd/training_outcome.hpp"
 #include "sched/standing/reliability.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 #include "ui/use_view.hpp"
@@ -28,12 +22,6 @@ namespace gridctl::cmd {
 
 namespace job_show {
 namespace {
-constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show @last"},
-                                  {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"},
-                                  {"Get its job file back", "gridctl job show train-gpt --file > train.yaml"}};
-constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"file", 0, "", "print the submitted job file"}};
-
 // Returns text such as "4.20 USD of 50.00 USD, enough for 30.5h at 1.50 USD an hour".
 std::string cost_text(const registry::Job& job, double price) {
   std::string text = ui::money(job.cost, false);
@@ -245,17 +233,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_show
 
 const Command k_job_show{
-    .noun = "job",
-    .verb = "show",
+    .name = "job show",
     .summary = "show everything about a job",
-    .examples = job_show::k_examples,
+    .examples = {{"Show the most recent job", "gridctl job show @last"},
+                 {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"},
+                 {"Get its job file back", "gridctl job show train-gpt --file > train.yaml"}},
     .description =
         "Shows the job's state with its reason, its attempts and its newest checkpoint, and how busy each host of a "
         "running job is: GPUs, their memory and temperature, processors and memory, as measured within the last "
         "minute. ID is the job's id, a unique prefix of the id, its name, or @last. With --file, the command prints "
         "the job file as it was submitted, or the command line of a job without a file; values of secrets are masked.",
-    .positionals = job_show::k_positionals,
-    .options = job_show::k_options,
+    .positionals = {{"ID", Completion::job}},
+    .options = {{"file", 0, "", "print the submitted job file"}},
     .exit_codes = k_exits_job,
     .run = job_show::run};
 

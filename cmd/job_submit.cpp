@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <set>
 
 #include "base/text.hpp"
-#include "cmd/bag_append.hpp"
 #include "cmd/bag_log.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
-#include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/image_digests.hpp"
 #include "cmd/job_plan.hpp"
-#include "cmd/json_text.hpp"
-#include "cmd/measure_first.hpp"
-#include "cmd/named_files.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
+#include "cmd/submit_checks.hpp"
 #include "cmd/training_outcome.hpp"
 #include "cmd/training_plan.hpp"
 #include "cmd/word_doubts.hpp"
@@ -41,69 +33,15 @@ namespace job_submit {
 namespace {
 constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, as of a file
 
-constexpr Example k_examples[] = {
-    {"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
-    {"Submit it and return at once", "gridctl job submit -d train.yaml"},
-    {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
-    {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
-    {"Run a command for each file, as GNU parallel does", "ls *.wav | gridctl job submit -n asr --outputs '*.txt' --each -- whisper {}"},
-    {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
-constexpr Option k_options[] = {
-    {"name", 'n', "NAME", "the job's name", "from the file or the command"},
-    {"detach", 'd', "", "return as soon as the job is recorded"},
-    {"wait", 0, "", "wait for the job to end without showing its output"},
-    {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
-    {"dry-run", 0, "", "show where the job would run and why, and which files it would send, without submitting it"},
-    {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
-    {"cpus", 0, "N", "minimum number of CPUs"},
-    {"memory", 0, "GIB", "minimum memory"},
-    {"disk", 0, "GIB", "minimum free disk space"},
-    {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
-    {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
-    {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
-    {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
-    {"append", 0, "BAG",
-     "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of FILE.yaml",
-     "", Completion::job},
-    {"stream", 0, "",
-     "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
-    {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
-    {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
-    {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
-    {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
-    {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
-    {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "",
-     Completion::directory},
-    {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
-    {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "",
-     true},
-    {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
-    {"retry-memory", 0, "FACTOR",
-     "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
-    {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
-     "the current one if the command or an item names a file in it", Completion::directory},
-    {"outputs", 0, "PATTERN",
-     "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task ends", "",
-     Completion::nothing, "", true},
-    {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
-     true},
-    {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
-    {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true}};
-constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
-
 config::Overrides overrides_of(const Parsed& parsed) {
-  const auto given = [&parsed](std::string_view name) {
-    return parsed.has(name) ? std::optional(parsed.value(name)) : std::nullopt;
-  };
   config::Overrides overrides;
-  overrides.name = given("name");
-  overrides.gpu = given("gpu");
-  overrides.cpus = given("cpus");
-  overrides.memory = given("memory");
-  overrides.disk = given("disk");
-  overrides.priority = given("priority");
-  overrides.image = given("image");
+  overrides.name = parsed.given("name");
+  overrides.gpu = parsed.given("gpu");
+  overrides.cpus = parsed.given("cpus");
+  overrides.memory = parsed.given("memory");
+  overrides.disk = parsed.given("disk");
+  overrides.priority = parsed.given("priority");
+  overrides.image = parsed.given("image");
   overrides.envs = parsed.values("env");
   overrides.secrets = parsed.values("secret");
   overrides.providers = parsed.values("provider");
@@ -223,8 +161,7 @@ Result<void> measure_links(Context& context, registry::Registry& known, const jo
     measure_between(context, writable, std::move(among), again);
     TRY_ASSIGN(prospect, prospect_of(known, spec, hosts, context.now()));
   }
-  if (prospect.gang->plan && prospect.gang->slow_links)
-    context.note("warning: " + sanitize(prospect.gang->plan->unmeasured));
+  if (prospect.gang->plan && prospect.gang->slow_links) context.warn(prospect.gang->plan->unmeasured);
   return {};
 }
 
@@ -272,7 +209,7 @@ Result<void> check_submittable(registry::HostRecords& registry, const job::Spec&
 Result<int> dry_run(Context& context, registry::HostRecords& registry, const job::Spec& spec,
                     const SubmitPreview& prospect) {
   const Result<std::vector<control::InputListing>> listed = control::list_inputs(spec);
-  if (!listed) context.note("warning: cannot list the files to send: " + sanitize(listed.error().one_line()));
+  if (!listed) context.warn("cannot list the files to send: " + listed.error().one_line());
   const std::vector<control::InputListing> sent = listed ? *listed : std::vector<control::InputListing>{};
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
@@ -309,7 +246,6 @@ Result<int> wait_for(Context& context, registry::JobRecords& registry, const Job
     context.print_line(outcome_json(now));
   }
   if (!job) return std::move(job).error();
-  if (!job::is_final(job->state)) return 0;  // the reader of our output has gone
   return outcome_of(*job);
 }
 
@@ -328,12 +264,12 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
     else refusals += "; not " + offer.name + ": " + why;
   }
   if (static_cast<int>(domains.size()) + 1 < wanted.copies)
-    context.note(sanitize("warning: checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
-                          (domains.empty() ? std::string("no remote keeps copies")
-                                           : "only " + std::to_string(domains.size()) + " independent remote" +
-                                                 (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
-                          " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
-                          "; gridctl store add NAME PLACE"));
+    context.warn("checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
+                 (domains.empty() ? std::string("no remote keeps copies")
+                                  : "only " + std::to_string(domains.size()) + " independent remote" +
+                                        (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
+                 " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
+                 "; gridctl store add NAME PLACE");
   return {};
 }
 
@@ -364,7 +300,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY(send_what_is_named(context, parsed, job.items, job.spec));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
-  for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : job.warnings) context.warn(warning);
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
   TRY(check_notify(context, job.notify));
@@ -379,19 +315,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   find_image_digests(context, job.spec, hosts);
   TRY_ASSIGN(SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (prospect.gang && !parsed.has("dry-run")) TRY(measure_links(context, known, job.spec, hosts, prospect));
-  if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
-    context.note("warning: " + sanitize(doubt));
+  context.warn(deadline_doubt(job.spec, prospect.decision, context.now()));
   if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);
   TRY(check_submittable(known, job.spec, prospect));
   if (job.spec.service) TRY(control::find_balancer());
   const sched::Decision& decision = prospect.decision;
-  TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
-  if (warning) context.note("warning: " + sanitize(*warning));
-  if (prospect.gang)
-    if (const std::string doubt = clear_text_warning(*prospect.gang, hosts); !doubt.empty())
-      context.note("warning: " + sanitize(doubt));
-  if (const std::string kept = compulsory_checkpoints_warning(job.spec, decision, hosts); !kept.empty())
-    context.note("warning: " + sanitize(kept));
+  TRY_ASSIGN(const std::string undrilled, drill_warning(known, job.spec, decision, hosts));
+  context.warn(undrilled);
+  if (prospect.gang) context.warn(clear_text_warning(*prospect.gang, hosts));
+  context.warn(compulsory_checkpoints_warning(job.spec, decision, hosts));
   TRY(warn_of_copies(context, known, job.spec));
   if (job.spec.twins > 1)
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));
@@ -419,20 +351,68 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace job_submit
 
 const Command k_job_submit{
-    .noun = "job",
-    .verb = "submit",
+    .name = "job submit",
     .summary = "start a job from a file or a command",
-    .examples = job_submit::k_examples,
+    .examples = {{"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
+                 {"Submit it and return at once", "gridctl job submit -d train.yaml"},
+                 {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
+                 {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
+                 {"Run a command for each file, as GNU parallel does",
+                  "ls *.wav | gridctl job submit -n asr --outputs '*.txt' --each -- whisper {}"},
+                 {"Show where it would run", "gridctl job submit --dry-run train.yaml"}},
     .description =
         "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
         "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
         "until it ends. Ctrl-C stops following; the job keeps running.\n\ngridctl-job(5) describes FILE.yaml, or a "
         "batch script with #SBATCH lines; - reads it from standard input. Options override the file. If no daemon is "
         "running, this command starts one in the background.",
-    .positionals = job_submit::k_positionals,
-    .options = job_submit::k_options,
+    .positionals = {{"FILE.yaml", Completion::file, false}},
+    .options =
+        {{"name", 'n', "NAME", "the job's name", "from the file or the command"},
+         {"detach", 'd', "", "return as soon as the job is recorded"},
+         {"wait", 0, "", "wait for the job to end without showing its output"},
+         {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
+         {"dry-run", 0, "",
+          "show where the job would run and why, and which files it would send, without submitting it"},
+         {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
+         {"cpus", 0, "N", "minimum number of CPUs"},
+         {"memory", 0, "GIB", "minimum memory"},
+         {"disk", 0, "GIB", "minimum free disk space"},
+         {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
+         {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
+         {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
+         {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
+         {"append", 0, "BAG",
+          "add tasks to this bag: lines of standard input, -a FILE, arguments after :::, --array, or the tasks of "
+          "FILE.yaml",
+          "", Completion::job},
+         {"stream", 0, "",
+          "with --each, start the command once on each host; it reads each item as a line and answers with a line"},
+         {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
+         {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
+         {"keep-order", 'k', "", "with --each, print only the output of the tasks, in the order of their items"},
+         {"joblog", 0, "FILE", "for a bag, write a line for each task, as GNU parallel does", "", Completion::file},
+         {"resume", 0, "", "with --joblog, skip the tasks that the file already lists"},
+         {"results", 0, "DIR", "for a bag, keep the output of each task in files, as GNU parallel does", "",
+          Completion::directory},
+         {"halt", 0, "WHEN", "for a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
+         {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "",
+          true},
+         {"retries", 0, "N", "with --array and --each, how often a failed task is retried", "1"},
+         {"retry-memory", 0, "FACTOR",
+          "with --array or --each and --memory, retry a task that ran out of memory with FACTOR times as much (x2)"},
+         {"workdir", 'w', "DIR", "directory to upload, with a command after --; '' for none",
+          "the current one if the command or an item names a file in it", Completion::directory},
+         {"outputs", 0, "PATTERN",
+          "files that a command after -- writes to its working directory, to be fetched; for a bag, when each task "
+          "ends",
+          "", Completion::nothing, "", true},
+         {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing,
+          "", true},
+         {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
+         {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true}},
     .tail = "CMD...",
-    .exit_codes = job_submit::k_exits,
+    .exit_codes = {1, 3, 4, 5, 7, 9, 130},
     .waits = true,
     .run = job_submit::run};
 

@@ -3,8 +3,6 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/newest.hpp"
 #include "os/files.hpp"
@@ -13,19 +11,6 @@ namespace gridctl::cmd {
 
 namespace key_files {
 namespace {
-constexpr Example k_export_examples[] = {
-    {"Keep a copy where this machine cannot lose it", "gridctl key export /media/stick/gridctl.key"},
-    {"Protect the copy with a passphrase", "gridctl key export gridctl.key --passphrase-file ~/.gridctl-passphrase"},
-    {"Print it on paper", "gridctl key export | lp"}};
-constexpr Example k_import_examples[] = {
-    {"On a new machine, before its first checkpoint or next to a copied store", "gridctl key import gridctl.key"},
-    {"Import a protected key", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}};
-constexpr Positional k_export_positionals[] = {{"FILE", Completion::file, false}};
-constexpr Positional k_import_positionals[] = {{"FILE", Completion::file}};
-constexpr Option k_export_options[] = {
-    {"passphrase-file", 0, "FILE", "protect it with the passphrase in the first line of FILE", {}, Completion::file}};
-constexpr Option k_import_options[] = {
-    {"passphrase-file", 0, "FILE", "read the passphrase from the first line of FILE", {}, Completion::file}};
 constexpr std::uint64_t k_passphrase_file_max = 4096;  // bytes
 
 Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
@@ -87,35 +72,45 @@ Result<int> import_key(Context& context, const Parsed& parsed) {
   return context.print_line(context.json ? JsonObject()("key_id", id_text(key)).text()
                                          : "key " + id_text(key) + " is the key of " + context.state.native());
 }
-constexpr int k_exits_export[] = {3, 7};
+constexpr std::initializer_list<int> k_exits_export = {3, 7};
 }  // namespace
 }  // namespace key_files
 
-const Command k_key_export{.noun = "key",
-                           .verb = "export",
-                           .summary = "export the key to a file",
-                           .examples = key_files::k_export_examples,
-                           .description =
-                               "Writes the store's key to a new file that only its owner can read, or to standard "
-                               "output. Without the key, nobody can read the checkpoints: keep a copy on another "
-                               "machine. A passphrase makes the file useless to a thief.\n\nThe file also notes the "
-                               "newest checkpoint of each job that a remote keeps. A new machine that imports it "
-                               "notices when a remote shows an older one as the newest. Export the key again now and "
-                               "then: the file knows nothing newer than itself.",
-                           .positionals = key_files::k_export_positionals,
-                           .options = key_files::k_export_options,
-                           .exit_codes = key_files::k_exits_export,
-                           .run = key_files::export_key};
+const Command k_key_export{
+    .name = "key export",
+    .summary = "export the key to a file",
+    .examples = {{"Keep a copy where this machine cannot lose it", "gridctl key export /media/stick/gridctl.key"},
+                 {"Protect the copy with a passphrase",
+                  "gridctl key export gridctl.key --passphrase-file ~/.gridctl-passphrase"},
+                 {"Print it on paper", "gridctl key export | lp"}},
+    .description =
+        "Writes the store's key to a new file that only its owner can read, or to standard "
+        "output. Without the key, nobody can read the checkpoints: keep a copy on another "
+        "machine. A passphrase makes the file useless to a thief.\n\nThe file also notes the "
+        "newest checkpoint of each job that a remote keeps. A new machine that imports it "
+        "notices when a remote shows an older one as the newest. Export the key again now and "
+        "then: the file knows nothing newer than itself.",
+    .positionals = {{"FILE", Completion::file, false}},
+    .options = {{"passphrase-file",
+                0,
+                "FILE",
+                "protect it with the passphrase in the first line of FILE",
+                {},
+                Completion::file}},
+    .exit_codes = key_files::k_exits_export,
+    .run = key_files::export_key};
 const Command k_key_import{
-    .noun = "key",
-    .verb = "import",
+    .name = "key import",
     .summary = "import a key from a file",
-    .examples = key_files::k_import_examples,
+    .examples = {{"On a new machine, before its first checkpoint or next to a copied store",
+                  "gridctl key import gridctl.key"},
+                 {"Import a protected key", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}},
     .description =
         "Makes the key in FILE, written by `gridctl key export`, the key of this state directory. Refused if the store "
         "is encrypted with another key. If the current key does not match the store, gridctl keeps it as a backup.",
-    .positionals = key_files::k_import_positionals,
-    .options = key_files::k_import_options,
+    .positionals = {{"FILE", Completion::file}},
+    .options =
+        {{"passphrase-file", 0, "FILE", "read the passphrase from the first line of FILE", {}, Completion::file}},
     .exit_codes = key_files::k_exits_export,
     .run = key_files::import_key};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "ui/table.hpp"
 
@@ -10,8 +8,6 @@ namespace gridctl::cmd {
 
 namespace key_show {
 namespace {
-constexpr Example k_examples[] = {{"Check the key and whether it matches the store", "gridctl key show"}};
-
 // Holds what the store of this state directory says about its key.
 struct StoreSays {
   std::string_view word, text;
@@ -47,10 +43,9 @@ Result<int> run(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace key_show
 
-const Command k_key_show{.noun = "key",
-                         .verb = "show",
+const Command k_key_show{.name = "key show",
                          .summary = "show the key that encrypts checkpoints",
-                         .examples = key_show::k_examples,
+                         .examples = {{"Check the key and whether it matches the store", "gridctl key show"}},
                          .description =
                              "Shows the id of the store's key, its file, and whether the store is encrypted with it. "
                              "The secret itself is not shown. gridctl creates the key in the state directory when it "

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
-#include "lend/call.hpp"
 #include "lend/dial.hpp"
 #include "lend/leave.hpp"
 #include "lend/receipt_book.hpp"
@@ -26,12 +22,12 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};
 constexpr std::size_t k_token_max = 16 * 1024;
 
-constexpr Example k_examples[] = {
+const std::initializer_list<Example> k_examples = {
     {"Lend this machine to the sender of the token", "gridctl provider join gridctl-lend-1.AAAAC2JvYi..."},
     {"At night only", "gridctl provider join gridctl-lend-1.AAAAC2JvYi... --hours 23:00-07:00"},
     {"In a script, from a file", "gridctl provider join - --yes < token"}};
-constexpr Positional k_positionals[] = {{"TOKEN|-"}};
-constexpr Option k_options[] = {
+const std::initializer_list<Positional> k_positionals = {{"TOKEN|-"}};
+const std::initializer_list<Option> k_options = {
     {"hours", 0, "FROM-TO", "when jobs may run, such as 23:00-07:00 (local time)", "always"},
     {"egress", 0, "WHAT",
      "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
@@ -39,7 +35,7 @@ constexpr Option k_options[] = {
     k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
     k_on_battery_option, k_price_option, k_registries_option,
     {"yes", 'y', "", "lend without a question"}};
-constexpr int k_exits[] = {5, 6, 7, 130};
+constexpr std::initializer_list<int> k_exits = {5, 6, 7, 130};
 
 // Jobs of others run only in containers, whose network is filtered unless the owner decides otherwise. Errors name what
 // is missing, and how to get it.
@@ -198,9 +194,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace lend_join
 
 namespace {
-constexpr Command join_command(std::string_view noun) {
-  return {.noun = noun,
-          .verb = "join",
+Command join_command(std::string_view name) {
+  return {.name = name,
           .summary = "lend this machine to somebody who sent you a token",
           .examples = lend_join::k_examples,
           .description =
@@ -217,7 +212,7 @@ constexpr Command join_command(std::string_view noun) {
 }
 }  // namespace
 
-const Command k_provider_join = join_command("provider");
-const Command k_lend_join = join_command("lend");
+const Command k_provider_join = join_command("provider join");
+const Command k_lend_join = join_command("lend join");
 
 }  // namespace gridctl::cmd

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the owner's commands on a lent machine. They need no network.
-#include <algorithm>
-#include <set>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/lend_words.hpp"
 #include "lend/boot.hpp"
 #include "lend/dial.hpp"
@@ -30,33 +26,9 @@ constexpr Duration k_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_log_shown = 4u << 20;
 constexpr Duration k_agent_wait = std::chrono::seconds{30};
 
-constexpr Example k_status_examples[] = {{"Who uses this machine?", "gridctl lend status"}};
-constexpr Example k_pause_examples[] = {{"Have the machine back until further notice", "gridctl lend pause"},
-                                        {"For two hours", "gridctl lend pause 2h"}};
-constexpr Example k_resume_examples[] = {{"Let jobs begin again", "gridctl lend resume"}};
-constexpr Example k_limits_examples[] = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
-                                         {"At any time again", "gridctl lend limits --hours always"},
-                                         {"50 GB of disk, and no job for longer than 12 hours", "gridctl lend limits --disk 50GB --max-job 12h"},
-                                         {"While nobody has used the machine for half an hour", "gridctl lend limits --when idle:30m"},
-                                         {"No more than 20 Mbit/s of your upload, and cool GPUs", "gridctl lend limits --up 20Mbps --max-heat 80C"},
-                                         {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}};
-constexpr Example k_log_examples[] = {{"What happened here?", "gridctl lend log"}};
-constexpr Example k_leave_examples[] = {{"Stop lending this machine", "gridctl lend leave"},
-                                        {"Not to this researcher any more", "gridctl lend leave alice@laptop"}};
-constexpr Positional k_leave_positionals[] = {{"RESEARCHER", Completion::nothing, false}};
-constexpr Positional k_pause_positionals[] = {{"DURATION", Completion::nothing, false}};
-constexpr Option k_grace_options[] = {
+const std::initializer_list<Option> k_grace_options = {
     {"grace", 0, "DURATION", "how long programs may save what they have, before they are killed", "30s"}};
-constexpr Option k_limits_options[] = {
-    {"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
-    {"egress", 0, "WHAT",
-     "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing", "",
-     Completion::choices, k_egress_words},
-    {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "", Completion::choices,
-     "yes|no"},
-    k_when_option, k_disk_option, k_up_option, k_max_job_option, k_cpus_option, k_memory_option, k_gpu_power_option, k_max_heat_option,
-    k_on_battery_option, k_price_option, k_registries_option};
-constexpr int k_exits[] = {3, 5, 7};
+constexpr std::initializer_list<int> k_exits = {3, 5, 7};
 
 struct Running {
   std::string job, phase, image, name;
@@ -111,7 +83,7 @@ std::string ran(std::int64_t ms) {
 std::string returns_text(std::vector<std::chrono::milliseconds> all) {
   if (all.empty()) return "";
   std::ranges::sort(all);
-  return "your GPU was given back " + std::to_string(all.size()) + (all.size() == 1 ? " time: median " : " times: median ") +
+  return "your GPU was given back " + ui::counted(all.size(), "time") + ": median " +
          format_duration(all[all.size() / 2]) + ", worst " + format_duration(all.back());
 }
 
@@ -121,20 +93,22 @@ std::int64_t earned(const lend::Lent& lent) {
   return book ? lend::check_chain(book->lines, book->head).asked : 0;
 }
 
+std::string running_json(const Running& job) {
+  return JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
+}
+
 Result<int> status(Context& context, const Parsed&) {
   TRY_ASSIGN(const std::vector<lend::Lent> all, those_lent());
-  std::string json;
+  std::vector<std::string> json;
   for (const lend::Lent& lent : all) {
     TRY_ASSIGN(const wire::GuestTerms terms, lent.terms());
     TRY_ASSIGN(const lend::Token token, lent.token());
     TRY_ASSIGN(const std::vector<Running> jobs, running_of(lent, terms));
     const std::string state = state_of(lent, terms, context.now());
     if (context.json) {
-      std::string list;
-      for (const Running& job : jobs)
-        list += (list.empty() ? "" : ",") + JsonObject()("id", job.job)("name", job.name)("phase", job.phase)("image", job.image).text();
-      json += (json.empty() ? "" : ",") + JsonObject()("id", lent.id())("name", token.name)("researcher", terms.who)(
-                                              "state", state)("hours", hours_text(terms))("earned_micro", earned(lent)).raw("jobs", "[" + list + "]").text();
+      JsonObject one;
+      one("id", lent.id())("name", token.name)("researcher", terms.who)("state", state)("hours", hours_text(terms));
+      json.push_back(one("earned_micro", earned(lent)).raw("jobs", json_list(jobs, running_json)).text());
       continue;
     }
     context.print_line(sanitize(terms.who) + " (as " + sanitize(token.name) + "): " + state + "; hours: " + hours_text(terms));
@@ -146,7 +120,7 @@ Result<int> status(Context& context, const Parsed&) {
       context.print_line("  earned: " + usd_text(micro) + " USD; price: " + rates_text(terms.rates));
     if (const std::string told = returns_text(lent.returns()); !told.empty()) context.print_line("  " + told);
   }
-  return context.json ? context.print_line("[" + json + "]") : 0;
+  return context.json ? context.print_line("[" + join(json, ",") + "]") : 0;
 }
 
 // Ends the jobs of one researcher. Returns how many were running.
@@ -208,7 +182,7 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   const std::string text = format_duration(std::chrono::milliseconds{static_cast<std::int64_t>(took * 1000)});
   if (context.json) return context.print_line(JsonObject()("paused", true)("jobs_ended", ended)("seconds", took).text());
   context.print_line(ended == 0 ? "paused; no job was running"
-                                : "paused; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended in " + text +
+                                : "paused; " + ui::counted(ended, "job") + " ended in " + text +
                                       ", and will continue elsewhere");
   return 0;
 }
@@ -226,13 +200,12 @@ Result<int> resume(Context& context, const Parsed&) {
 }
 
 std::string limits_json(const wire::GuestTerms& terms, const std::string& why_not, const std::string& unseen) {
-  std::string registries;
-  for (const std::string& one : terms.registries) registries += (registries.empty() ? "" : ",") + ui::quoted(one);
   const auto seconds = terms.max_job_ms ? std::optional{*terms.max_job_ms / 1000} : std::nullopt;
   return JsonObject()("researcher", terms.who)("hours", hours_text(terms))("egress", std::string(wire::egress_name(terms.egress)))(
       "reclaim", terms.reclaim)("disk_bytes", terms.disk_bytes)("max_job_seconds", seconds)("cpus", terms.cpus)(
       "memory_bytes", terms.memory_bytes)("up_bits_per_second", terms.up_bits)("when", when_text(terms))("gpu_power_watts", terms.gpu_watts)(
-      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw("registries", "[" + registries + "]")("does_not_hold", why_not)("not_seen", unseen).text();
+      "max_heat_celsius", terms.heat_celsius)("on_battery", terms.on_battery)("price", rates_text(terms.rates)).raw(
+      "registries", json_list(terms.registries))("does_not_hold", why_not)("not_seen", unseen).text();
 }
 
 // The agent of an older gridctl here may not know the newest limits.
@@ -360,7 +333,7 @@ Result<int> leave(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(const int jobs, end_lending(context, lent, grace));
     ended += jobs;
   }
-  const std::string jobs = "; " + std::to_string(ended) + (ended == 1 ? " job" : " jobs") + " ended";
+  const std::string jobs = "; " + ui::counted(ended, "job") + " ended";
   const std::vector<lend::Lent> others = lend::all_lent();
   bool gone = false;
   if (others.empty()) {
@@ -389,110 +362,126 @@ Result<int> dial(Context& context, const Parsed& parsed) {
   return 0;
 }
 
-constexpr Example k_serve_examples[] = {{"Serve in the foreground and watch the connections", "gridctl lend serve"}};
-constexpr Example k_dial_examples[] = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}};
-constexpr Positional k_dial_positionals[] = {{"ID"}};
 }  // namespace
 }  // namespace lend_owner
 
-const Command k_lend_status{.noun = "lend",
-                            .verb = "status",
+const Command k_lend_status{.name = "lend status",
                             .summary = "show who uses this machine, and what runs",
-                            .examples = lend_owner::k_status_examples,
+                            .examples = {{"Who uses this machine?", "gridctl lend status"}},
                             .description = "Shows for each researcher whether the machine is connected, when it is lent, why jobs wait "
                                            "and since when, and the jobs that run here now with their images.",
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::status};
-const Command k_lend_pause{.noun = "lend",
-                           .verb = "pause",
+const Command k_lend_pause{.name = "lend pause",
                            .summary = "end the jobs of others here, and start no new ones",
-                           .examples = lend_owner::k_pause_examples,
+                           .examples = {{"Have the machine back until further notice", "gridctl lend pause"},
+                                        {"For two hours", "gridctl lend pause 2h"}},
                            .description =
                                "Ends the jobs that others run on this machine: their programs are told to save what they "
                                "have, and are killed after --grace. They continue on other machines. No job begins here "
                                "until 'gridctl lend resume', or until DURATION has passed.",
-                           .positionals = lend_owner::k_pause_positionals,
+                           .positionals = {{"DURATION", Completion::nothing, false}},
                            .options = lend_owner::k_grace_options,
                            .exit_codes = lend_owner::k_exits,
                            .run = lend_owner::pause};
-const Command k_lend_resume{.noun = "lend",
-                            .verb = "resume",
+const Command k_lend_resume{.name = "lend resume",
                             .summary = "allow jobs of others to start here again",
-                            .examples = lend_owner::k_resume_examples,
+                            .examples = {{"Let jobs begin again", "gridctl lend resume"}},
                             .description = "Ends a pause. Also starts the process that connects this machine, if it does "
                                            "not run.",
                             .exit_codes = lend_owner::k_exits,
                             .run = lend_owner::resume};
-const Command k_lend_limits{.noun = "lend",
-                            .verb = "limits",
-                            .summary = "show or set what jobs of others can do here",
-                            .examples = lend_owner::k_limits_examples,
-                            .description =
-                                "The machine itself holds these limits, whatever the researcher's gridctl asks for.\n\n"
-                                "Outside of --hours no job begins here; jobs that run when they end are told to save, and end "
-                                "within a minute. They continue elsewhere. --egress is "
-                                "for jobs that begin from now on: 'filtered' closes private, shared and local addresses, "
-                                "those of this machine, and IPv6 to containers (it needs podman and slirp4netns), 'open' "
-                                "leaves all open that you reach yourself, 'none' gives no network.\n\nWith --reclaim yes, the "
-                                "default, a program of yours on a GPU ends the jobs that hold GPUs: within a few seconds they "
-                                "are told to save, and ten seconds later they are gone. No job begins until your program has "
-                                "left the GPU. Programs that only draw a screen do not count.\n\n--disk counts what gridctl keeps "
-                                "here for others: directories of jobs, checkpoints, and files sent before, but not images. A "
-                                "start, or a file, that would exceed it is refused; when jobs grow beyond it, the largest is "
-                                "told to save and ends. With --max-job, a job that has run for so long is told to save, and "
-                                "ends within half a minute. In both cases it continues elsewhere, and the researcher reads "
-                                "why. --cpus and --memory are refused where the machine cannot enforce them, and the command "
-                                "says so.\n\n--up holds what jobs and gridctl send for others, checkpoints too, to one rate "
-                                "together. With --when idle, jobs run while nobody uses the machine: no input at a terminal or in "
-                                "a desktop session, no program of yours on a GPU; they leave when you return. --gpu-power needs a "
-                                "driver that lets you set the limit, and puts the old one back. With --max-heat, jobs leave when "
-                                "a GPU or processor is hotter for 30 seconds, and return 10 degrees below. On its battery the "
-                                "machine runs no jobs, unless --on-battery yes says so. The command names what does not hold "
-                                "here.\n\nImages come from --registries by name, and without any login of yours; an image "
-                                "that you have is used only when its registry gives the same name to everybody. 'public' "
-                                "stands for docker.io, ghcr.io, quay.io, nvcr.io, gcr.io, public.ecr.aws, mcr.microsoft.com and "
-                                "registry.gitlab.com. With 'localhost' in the list, jobs may use the images that you have "
-                                "named localhost/.... Archives that the researcher sends are always allowed.",
-                            .options = lend_owner::k_limits_options,
-                            .exit_codes = lend_owner::k_exits,
-                            .run = lend_owner::limits};
-const Command k_lend_log{.noun = "lend",
-                         .verb = "log",
+const Command k_lend_limits{
+    .name = "lend limits",
+    .summary = "show or set what jobs of others can do here",
+    .examples = {{"Lend at night only", "gridctl lend limits --hours 23:00-07:00"},
+                 {"At any time again", "gridctl lend limits --hours always"},
+                 {"50 GB of disk, and no job for longer than 12 hours",
+                  "gridctl lend limits --disk 50GB --max-job 12h"},
+                 {"While nobody has used the machine for half an hour", "gridctl lend limits --when idle:30m"},
+                 {"No more than 20 Mbit/s of your upload, and cool GPUs",
+                  "gridctl lend limits --up 20Mbps --max-heat 80C"},
+                 {"Images of two registries only", "gridctl lend limits --registries docker.io,ghcr.io"}},
+    .description =
+        "The machine itself holds these limits, whatever the researcher's gridctl asks for.\n\n"
+        "Outside of --hours no job begins here; jobs that run when they end are told to save, and end "
+        "within a minute. They continue elsewhere. --egress is "
+        "for jobs that begin from now on: 'filtered' closes private, shared and local addresses, "
+        "those of this machine, and IPv6 to containers (it needs podman and slirp4netns), 'open' "
+        "leaves all open that you reach yourself, 'none' gives no network.\n\nWith --reclaim yes, the "
+        "default, a program of yours on a GPU ends the jobs that hold GPUs: within a few seconds they "
+        "are told to save, and ten seconds later they are gone. No job begins until your program has "
+        "left the GPU. Programs that only draw a screen do not count.\n\n--disk counts what gridctl keeps "
+        "here for others: directories of jobs, checkpoints, and files sent before, but not images. A "
+        "start, or a file, that would exceed it is refused; when jobs grow beyond it, the largest is "
+        "told to save and ends. With --max-job, a job that has run for so long is told to save, and "
+        "ends within half a minute. In both cases it continues elsewhere, and the researcher reads "
+        "why. --cpus and --memory are refused where the machine cannot enforce them, and the command "
+        "says so.\n\n--up holds what jobs and gridctl send for others, checkpoints too, to one rate "
+        "together. With --when idle, jobs run while nobody uses the machine: no input at a terminal or in "
+        "a desktop session, no program of yours on a GPU; they leave when you return. --gpu-power needs a "
+        "driver that lets you set the limit, and puts the old one back. With --max-heat, jobs leave when "
+        "a GPU or processor is hotter for 30 seconds, and return 10 degrees below. On its battery the "
+        "machine runs no jobs, unless --on-battery yes says so. The command names what does not hold "
+        "here.\n\nImages come from --registries by name, and without any login of yours; an image "
+        "that you have is used only when its registry gives the same name to everybody. 'public' "
+        "stands for docker.io, ghcr.io, quay.io, nvcr.io, gcr.io, public.ecr.aws, mcr.microsoft.com and "
+        "registry.gitlab.com. With 'localhost' in the list, jobs may use the images that you have "
+        "named localhost/.... Archives that the researcher sends are always allowed.",
+    .options =
+        {{"hours", 0, "FROM-TO", "when jobs may run (local time), or 'always'"},
+         {"egress", 0, "WHAT",
+          "which networks jobs reach: the Internet but not your home network, everything that you reach, or nothing",
+          "", Completion::choices, k_egress_words},
+         {"reclaim", 0, "YES|NO", "whether a program of yours on a GPU ends the jobs that hold GPUs", "",
+          Completion::choices, "yes|no"},
+         k_when_option,
+         k_disk_option,
+         k_up_option,
+         k_max_job_option,
+         k_cpus_option,
+         k_memory_option,
+         k_gpu_power_option,
+         k_max_heat_option,
+         k_on_battery_option,
+         k_price_option,
+         k_registries_option},
+    .exit_codes = lend_owner::k_exits,
+    .run = lend_owner::limits};
+const Command k_lend_log{.name = "lend log",
                          .summary = "show the events on this machine",
-                         .examples = lend_owner::k_log_examples,
+                         .examples = {{"What happened here?", "gridctl lend log"}},
                          .description = "Prints connections, pauses and changes of what is lent, with their times.",
                          .exit_codes = lend_owner::k_exits,
                          .run = lend_owner::show_log};
 const Command k_lend_leave{
-    .noun = "lend",
-    .verb = "leave",
+    .name = "lend leave",
     .summary = "stop lending this machine",
-    .examples = lend_owner::k_leave_examples,
+    .examples = {{"Stop lending this machine", "gridctl lend leave"},
+                 {"Not to this researcher any more", "gridctl lend leave alice@laptop"}},
     .description =
         "Ends the jobs of others, disconnects, and removes everything that gridctl has put on this machine: "
         "~/.gridctl with its keys, and the entry that starts it at boot. Images stay in podman or "
         "docker. It works without a network. The same researcher can invite you again.\n\nWith RESEARCHER, "
         "as 'gridctl lend status' names him, the machine stays lent to the others.",
-    .positionals = lend_owner::k_leave_positionals,
+    .positionals = {{"RESEARCHER", Completion::nothing, false}},
     .options = lend_owner::k_grace_options,
     .exit_codes = lend_owner::k_exits,
     .run = lend_owner::leave};
-const Command k_lend_serve{.noun = "lend",
-                           .verb = "serve",
+const Command k_lend_serve{.name = "lend serve",
                            .summary = "connect this machine, in the foreground",
-                           .examples = lend_owner::k_serve_examples,
+                           .examples = {{"Serve in the foreground and watch the connections", "gridctl lend serve"}},
                            .description = "Dials for each researcher, and serves their calls. 'provider join' starts it in "
                                           "the background, and with the machine.",
                            .exit_codes = lend_owner::k_exits,
                            .hidden = true,
                            .run = lend_owner::serve};
-const Command k_lend_dial{.noun = "lend",
-                          .verb = "dial",
+const Command k_lend_dial{.name = "lend dial",
                           .summary = "one connection of 'lend serve'",
-                          .examples = lend_owner::k_dial_examples,
+                          .examples = {{"One connection; 'lend serve' starts these", "gridctl lend dial ID"}},
                           .description = "Prints 'ready' when the relay has let this machine in, and 'called' when it is "
                                          "used.",
-                          .positionals = lend_owner::k_dial_positionals,
+                          .positionals = {{"ID"}},
                           .exit_codes = lend_owner::k_exits,
                           .hidden = true,
                           .run = lend_owner::dial};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/lend_words.hpp"
 
-#include <algorithm>
-
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/log_printer.hpp"
 
+#include <utility>
+
 #include "base/text.hpp"
 
 namespace gridctl::cmd {
@@ -9,16 +11,13 @@ namespace {
 constexpr std::size_t k_partial_max = 4096;  // bytes of an unfinished line held back from a terminal
 }
 
-Result<bool> LogPrinter::print_new(LogReader& reader, const std::function<void()>& before, bool all) {
+Result<void> LogPrinter::print_new(LogReader& reader, const std::function<void()>& before, bool all) {
   bool any = false;
-  TRY(reader.read_new(
-      [&](AttemptNumber attempt, std::string_view bytes) {
-        if (!any && before) before();
-        any = true;
-        put(attempt, bytes);
-      },
-      all));
-  return any;
+  const auto print = [&](AttemptNumber attempt, std::string_view bytes) {
+    if (!std::exchange(any, true) && before) before();
+    put(attempt, bytes);
+  };
+  return reader.read_new(print, all);
 }
 
 void RankLines::take(std::string_view line, std::string& into) const {

@@ -33,7 +33,7 @@ class LogPrinter {
     if (rank) rank_.emplace(*rank);
   }
   // Prints new output. `before` is called once before its first byte.
-  [[nodiscard]] Result<bool> print_new(LogReader& reader, const std::function<void()>& before = {}, bool all = false);
+  [[nodiscard]] Result<void> print_new(LogReader& reader, const std::function<void()>& before = {}, bool all = false);
   // Prints the last line if it has no end yet.
   void flush();
 

@@ -7,7 +7,6 @@
 
 namespace gridctl::cmd {
 
-namespace {
 std::string roff(std::string_view text) {
   std::string out;
   bool line_start = true;
@@ -21,6 +20,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+namespace {
 std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out)
@@ -72,10 +72,10 @@ std::string exit_entries(const Command& command) {
 }
 
 std::string command_section(const Command& command) {
-  std::string out = ".SH " + upper(full_name(command)) + "\n.B " + roff(synopsis(command)) + "\n";
+  std::string out = ".SH " + upper(command.name) + "\n.B " + roff(synopsis(command)) + "\n";
   out += ".SS Examples\n" + examples(command.examples);
   out += ".SS Description\n" + paragraphs(command.description);
-  if (!command.options.empty() || command.waits) {
+  if (command.options.size() > 0 || command.waits) {
     out += ".SS Options\n";
     for (const Option& option : command.options) out += option_entry(option);
     if (command.waits) out += option_entry(timeout_option());
@@ -87,10 +87,10 @@ std::string noun_page(const NounText& noun) {
   std::string out = heading("gridctl-" + std::string(noun.noun), 1);
   out += ".SH NAME\ngridctl\\-" + std::string(noun.noun) + " \\- " + roff(noun.summary) + "\n.SH SYNOPSIS\n.nf\n";
   for (const Command* command : all_commands())
-    if (command->noun == noun.noun) out += roff(synopsis(*command)) + "\n";
+    if (command->noun() == noun.noun) out += roff(synopsis(*command)) + "\n";
   out += ".fi\n";
   for (const Command* command : all_commands())
-    if (command->noun == noun.noun) out += command_section(*command);
+    if (command->noun() == noun.noun) out += command_section(*command);
   out += ".SH SEE ALSO\n.BR gridctl (1),\n";
   if (noun.noun == "job" || noun.noun == "store") out += ".BR gridctl\\-" + std::string(noun.noun) + " (5),\n";
   return out + ".BR gridctl\\-exit\\-codes (7)\n";
@@ -108,11 +108,11 @@ std::string main_page() {
       "verified checkpoint. No server anywhere.");
   out += ".SH COMMANDS\n";
   for (const Command* command : all_commands())
-    if (!command->hidden) out += term("gridctl " + full_name(*command), command->summary);
+    if (!command->hidden) out += term("gridctl " + std::string(command->name), command->summary);
   out += ".SH OPTIONS OF EVERY COMMAND\n";
   for (const Option& option : global_options()) out += option_entry(option);
   for (const Command* command : all_commands())
-    if (command->verb.empty() && !command->hidden) out += command_section(*command);
+    if (command->verb().empty() && !command->hidden) out += command_section(*command);
   out += ".SH SEE ALSO\n";
   for (const NounText& noun : nouns())
     if (find_command(noun.noun, "") == nullptr) out += ".BR gridctl\\-" + std::string(noun.noun) + " (1),\n";

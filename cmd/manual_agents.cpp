@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes gridctl-agents(7): everything that a program that drives gridctl needs to know, on one page.
-#include "base/text.hpp"
 #include "cmd/help.hpp"
 
 namespace gridctl::cmd {

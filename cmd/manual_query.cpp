@@ -9,12 +9,6 @@
 namespace gridctl::cmd {
 
 namespace {
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '-' ? std::string("\\-") : c == '\\' ? std::string("\\e") : std::string(1, c);
-  return out;
-}
-
 std::string_view kind_of(const sched::Field& field) {
   switch (field.unit) {
     case sched::Unit::text:
@@ -31,11 +25,11 @@ std::string_view kind_of(const sched::Field& field) {
 
 std::string field_entry(const sched::Field& field) {
   std::string text =
-      ".TP\n.BR " + escaped(field.name) + " \" (" + escaped(kind_of(field)) + ")\"\n" + escaped(field.meaning) + ".";
+      ".TP\n.BR " + roff(field.name) + " \" (" + roff(kind_of(field)) + ")\"\n" + roff(field.meaning) + ".";
   if (!field.aliases.empty()) {
     std::string others(field.aliases);
     std::ranges::replace(others, ' ', ',');
-    text += "\nAlso: " + escaped(join(split(others, ','), ", ")) + ".";
+    text += "\nAlso: " + roff(join(split(others, ','), ", ")) + ".";
   }
   return text + "\n";
 }
@@ -82,7 +76,7 @@ std::string query_page_body() {
   for (const sched::Field& field : sched::query_fields()) out += field_entry(field);
   out += ".SS Vast.ai fields without meaning in gridctl\n";
   for (const sched::Foreign& foreign : sched::foreign_fields())
-    out += ".TP\n.B " + escaped(foreign.name) + "\n" + escaped(foreign.why) + ".\n";
+    out += ".TP\n.B " + roff(foreign.name) + "\n" + roff(foreign.why) + ".\n";
   return out + ".SH SEE ALSO\n.BR gridctl\\-provider (1),\n.BR gridctl\\-job (1)\n";
 }
 

@@ -2,8 +2,6 @@
 // Writes gridctl-training(7): distributed training for an engineer who knows PyTorch. The examples are planned while
 // the page is written, so that none of its numbers can be out of date.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "base/formatted.hpp"
 #include "cmd/help.hpp"
@@ -44,14 +42,9 @@ std::string best_of(const plan::Question& question) {
   return answer.best.empty() ? "nothing runs it" : told(answer.best.front());
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '-' ? std::string("\\-") : c == '\\' ? std::string("\\e") : std::string(1, c);
-  return out;
-}
 std::string section(const char* title, const std::string& text) { return ".SH " + std::string(title) + "\n" + text; }
-std::string paragraph(const std::string& text) { return ".PP\n" + escaped(text) + "\n"; }
-std::string example(const std::string& text) { return ".PP\n.RS 4\n.nf\n" + escaped(text) + "\n.fi\n.RE\n"; }
+std::string paragraph(const std::string& text) { return ".PP\n" + roff(text) + "\n"; }
+std::string example(const std::string& text) { return ".PP\n.RS 4\n.nf\n" + roff(text) + "\n.fi\n.RE\n"; }
 
 constexpr Machine k_one{"A100 SXM4 80GB", 1, 1}, k_node{"A100 SXM4 80GB", 8, 1}, k_nodes{"H100 SXM5 80GB", 8, 8};
 

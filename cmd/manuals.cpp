@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/manuals.hpp"
 
-#include <algorithm>
-
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
 #include "os/files.hpp"

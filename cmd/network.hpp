@@ -2,8 +2,13 @@
 // Gives a command access to hosts.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
+
 #include "cmd/context.hpp"
 #include "control/reach/ssh_network.hpp"
+#include "ssh/target.hpp"
 
 namespace gridctl::cmd {
 
@@ -13,5 +18,9 @@ namespace gridctl::cmd {
   TRY_ASSIGN(ControllerId controller, registry.controller_id());
   return control::SshNetwork(context.clock, context.paths(), std::move(controller), std::move(told));
 }
+
+// Implements trust on first use. Shows unknown host keys and asks a person. Empty if nobody can be asked: no terminal,
+// --json, or CI.
+[[nodiscard]] std::function<bool(const std::string& peer, std::span<const ssh::HostKey> keys)> asker(Context& context);
 
 }  // namespace gridctl::cmd

@@ -2,7 +2,6 @@
 #include "cmd/outcome.hpp"
 
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
 #include "control/follow/budgets.hpp"
 #include "control/follow/limits.hpp"
 #include "job/last_step.hpp"
@@ -16,7 +15,7 @@ std::string why_of(const registry::Job& job) {
 }
 
 Result<int> outcome_of(const registry::Job& job) {
-  if (job.state == job::JobState::succeeded) return 0;
+  if (!job::is_final(job.state) || job.state == job::JobState::succeeded) return 0;
   const std::string why = why_of(job);
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
   if (job.state == job::JobState::cancelled && !job.machine.limit.empty())

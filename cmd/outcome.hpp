@@ -13,8 +13,8 @@ namespace gridctl::cmd {
 // Returns why the job is in its state, for people.
 [[nodiscard]] std::string why_of(const registry::Job& job);
 
-// Returns 0 for a job that succeeded; otherwise job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
-// REQUIRES: the job is final.
+// Returns 0 for a job that succeeded, and for one that was watched until the reader of the output had gone; otherwise
+// job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);
 
 // Returns {"job_id","name","state","reason","exit_code"} for a job that was waited for.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/pausing.hpp"
 
-#include "base/text.hpp"
 #include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/follow/pauses.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::cmd {

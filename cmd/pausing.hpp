@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cmd/context.hpp"
-#include "control/follow/pauses.hpp"
 
 namespace gridctl::cmd {
 

@@ -3,21 +3,12 @@
 #include <iostream>
 
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "plan/estimate.hpp"
 
 namespace gridctl::cmd {
 
 namespace plan_estimate {
 namespace {
-constexpr Example k_examples[] = {
-    {"Will it fit, and how long is a step?",
-     "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\"}' | gridctl plan estimate -"},
-    {"A table of runs, a line each", "gridctl plan estimate runs.jsonl > answers.jsonl"},
-    {"Memory of the states alone",
-     "echo '{\"params\":7.5e9,\"dp\":64,\"sharding\":\"zero2\"}' | gridctl plan estimate - | jq .state_gb"}};
-constexpr Positional k_positionals[] = {{"FILE.jsonl", Completion::file}};
-
 // Reads a line of at most `k_row_bytes_max` bytes and one more, which shows that it was longer; the rest is skipped.
 bool next_line(std::istream& in, std::string& line) {
   line.clear();
@@ -49,10 +40,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_estimate
 
 const Command k_plan_estimate{
-    .noun = "plan",
-    .verb = "estimate",
+    .name = "plan estimate",
     .summary = "memory and time of runs that are described a line each",
-    .examples = plan_estimate::k_examples,
+    .examples =
+        {{"Will it fit, and how long is a step?",
+          "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\"}' | gridctl plan estimate "
+          "-"},
+         {"A table of runs, a line each", "gridctl plan estimate runs.jsonl > answers.jsonl"},
+         {"Memory of the states alone",
+          "echo '{\"params\":7.5e9,\"dp\":64,\"sharding\":\"zero2\"}' | gridctl plan estimate - | jq .state_gb"}},
     .description =
         "Reads one JSON object a line and answers each with one, in their order; '-' reads standard input. Meant for "
         "scripts and tables of runs.\n\n"
@@ -70,7 +66,7 @@ const Command k_plan_estimate{
         "Rows that were measured together have the same group. A row with calibrate: true and its step_time_s or "
         "peak_mem_gb trains the coefficients of its group for the rows after it.\n\n"
         "Exits with 2 when no line could be answered.",
-    .positionals = plan_estimate::k_positionals,
+    .positionals = {{"FILE.jsonl", Completion::file}},
     .run = plan_estimate::run};
 
 }  // namespace gridctl::cmd

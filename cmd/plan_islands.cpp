@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 
 #include "base/text.hpp"
 #include "plan/beyond.hpp"

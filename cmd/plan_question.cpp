@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/plan_question.hpp"
 
-#include <algorithm>
-#include <map>
-
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/plan_islands.hpp"
@@ -14,7 +11,6 @@
 #include "sched/fabric.hpp"
 #include "sched/query/query.hpp"
 #include "sched/standing/reliability.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 
@@ -127,7 +123,7 @@ Machines group_of(const std::string& key, const std::vector<const sched::HostFac
   out.nodes = static_cast<int>(hosts.size());
   out.site = first.site;
   out.rdma = std::ranges::all_of(hosts, [&](const sched::HostFacts* host) {
-    return sched::rdma_between(first.inventory, host->inventory).has_value();
+    return sched::common_rdma({&*first.inventory, &*host->inventory}).has_value();
   });
   double usd = 0, rate = 0;
   for (const sched::HostFacts* host : hosts) {

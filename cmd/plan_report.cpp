@@ -5,10 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -224,8 +222,8 @@ std::string frontier_text(const PlanReport& report, std::size_t columns) {
     const bool starred =
         priced && std::ranges::any_of(answer.frontier, [&](const plan::Plan& one) { return stands_for(plan, one); });
     out += std::string(starred ? "* " : "  ") + hours(plan.expected_hours()) + "  " +
-           (priced ? usd(plan.usd) + "  " : "") + std::to_string(plan.parallelism.gpus()) +
-           (plan.parallelism.gpus() == 1 ? " GPU  " : " GPUs  ") + plan::text_of(plan.parallelism) + "\n";
+           (priced ? usd(plan.usd) + "  " : "") + ui::counted(plan.parallelism.gpus(), "GPU") + "  " +
+           plan::text_of(plan.parallelism) + "\n";
   }
   return out + (priced ? frontier_plot(rows, columns) : "");
 }

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "cmd/commands.hpp"
 #include "cmd/plan_question.hpp"
 #include "plan/serve.hpp"
-#include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace plan_serve {
 namespace {
-constexpr Example k_examples[] = {
-    {"How many conversations at once?", "gridctl plan serve --model llama-3-70b --gpu H100:8 --context 8192"},
-    {"With weights of 4 bits on one card", "gridctl plan serve --model llama-3-8b --gpu RTX_4090 --weights int4"}};
-constexpr Option k_options[] = {
-    {"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
-    {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
-    {"gpu", 0, "SPEC", "machines by name: H100:8 is one node of eight", "the registered hosts"},
-    {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
-    {"context", 0, "N", "tokens of a conversation", "8192"},
-    {"weights", 0, "KIND", "of the layers' weights; embeddings and head stay bf16", "bf16", Completion::choices, "bf16|fp8|int4"},
-    {"cache", 0, "KIND", "of the KV cache", "bf16", Completion::choices, "bf16|fp8"},
-    {"tp", 0, "N", "GPUs that share one model", "the most tokens a second for each GPU"}};
-constexpr int k_exits[] = {4, 7};
-
 Result<plan::ServeQuestion> read_question(const Parsed& parsed) {
   plan::ServeQuestion out;
   TRY_ASSIGN(out.model, read_model(parsed));
@@ -44,15 +27,11 @@ Result<plan::ServeQuestion> read_question(const Parsed& parsed) {
 }
 
 std::string json_of(const plan::ServeQuestion& question, const plan::ServePlan& plan) {
-  const auto field = [](std::string_view name, double value) {
-    return ",\"" + std::string(name) + "\":" + ui::json_number(value);
-  };
-  return "{\"model\":" + ui::quoted(question.model.name) + ",\"gpu\":" + ui::quoted(question.cluster.device.name) +
-         ",\"tp\":" + std::to_string(question.tp) + field("weight_bytes", plan.weights) +
-         field("cache_bytes_per_token", plan.cache_per_token) + field("cache_bytes", plan.cache) +
-         field("sequences", plan.sequences) + field("context", question.context) +
-         field("tokens_per_s_one", plan.tokens_per_s_one) + field("tokens_per_s_all", plan.tokens_per_s_all) +
-         field("prompt_tokens_per_s", plan.prefill_per_s) + "}";
+  JsonObject json;
+  json("model", question.model.name)("gpu", question.cluster.device.name)("tp", question.tp);
+  json("weight_bytes", plan.weights)("cache_bytes_per_token", plan.cache_per_token)("cache_bytes", plan.cache);
+  json("sequences", plan.sequences)("context", question.context)("tokens_per_s_one", plan.tokens_per_s_one);
+  return json("tokens_per_s_all", plan.tokens_per_s_all)("prompt_tokens_per_s", plan.prefill_per_s).text();
 }
 
 std::string text_of(const Context& context, const plan::ServeQuestion& question, const plan::ServePlan& plan,
@@ -108,18 +87,27 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_serve
 
 const Command k_plan_serve{
-    .noun = "plan",
-    .verb = "serve",
+    .name = "plan serve",
     .summary = "what serving a model needs: weights, KV cache, conversations, tokens a second",
-    .examples = plan_serve::k_examples,
+    .examples = {
+        {"How many conversations at once?", "gridctl plan serve --model llama-3-70b --gpu H100:8 --context 8192"},
+        {"With weights of 4 bits on one card", "gridctl plan serve --model llama-3-8b --gpu RTX_4090 --weights int4"}},
     .description =
         "Shows how many GPUs one replica of the model needs, how much of their memory is left for the KV cache, how "
         "many conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
         "weights and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, "
         "as vLLM does, and 1.5 GB of it are left for context, graphs and workspace: a server with a large token budget "
         "takes more. Without --tp, as many GPUs share the model as give the most tokens a second for each GPU.",
-    .options = plan_serve::k_options,
-    .exit_codes = plan_serve::k_exits,
+    .options = {{"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
+                {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
+                {"gpu", 0, "SPEC", "machines by name: H100:8 is one node of eight", "the registered hosts"},
+                {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
+                {"context", 0, "N", "tokens of a conversation", "8192"},
+                {"weights", 0, "KIND", "of the layers' weights; embeddings and head stay bf16", "bf16",
+                 Completion::choices, "bf16|fp8|int4"},
+                {"cache", 0, "KIND", "of the KV cache", "bf16", Completion::choices, "bf16|fp8"},
+                {"tp", 0, "N", "GPUs that share one model", "the most tokens a second for each GPU"}},
+    .exit_codes = {4, 7},
     .run = plan_serve::run};
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -10,48 +9,11 @@
 #include "config/fields.hpp"
 #include "os/files.hpp"
 #include "plan/emit.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 
 namespace plan_train {
 namespace {
-constexpr Example k_examples[] = {
-    {"Which layout, how long, for how much?", "gridctl plan train --model llama-3-8b --tokens 20B --gpu H100:8x4"},
-    {"On the registered hosts, within a budget",
-     "gridctl plan train --model ./config.json --tokens 2B --budget 300 --deadline 3d"},
-    {"A layout of your own, and why others cannot run",
-     "gridctl plan train --model llama-3-70b --gpu H100:8x8 --layout tp=8,zero=1 --explain"},
-    {"The files that run it", "gridctl plan train --model llama-3-8b --gpu H100:8x2 --emit deepspeed out/"}};
-constexpr Positional k_positionals[] = {{"DIR", Completion::directory, false}};
-constexpr Option k_options[] = {
-    {"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
-    {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
-    {"tokens", 0, "N", "number of tokens in the complete training (20B)", "one step"},
-    {"seq", 0, "N", "tokens of a sequence", "the model's, at most 8192"},
-    {"batch", 0, "N", "sequences of a step, all GPUs together", "about 4M tokens; of an adapter 128K"},
-    {"method", 0, "METHOD", "which parameters are trained", "full", Completion::choices, "full|lora|qlora"},
-    {"precision", 0, "KIND", "of the matrices", "bf16", Completion::choices, "fp32|fp16|bf16|fp8"},
-    {"optimizer", 0, "NAME", "adamw, adamw-8bit, adamw-bf16, sgd, sgd-momentum, lion, adafactor, muon", "adamw"},
-    {"framework", 0, "NAME", "assume the habits of this framework",
-     "the one of --emit, otherwise megatron, or PEFT for adapters"},
-    {"gpu", 0, "SPEC", "machines by name: H100:8x4 is four nodes of eight", "the registered hosts"},
-    {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
-    {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)", "as measured, otherwise assumed and printed"},
-    {"layout", 0, "PARTS",
-     "parts that are given, as in dp=8,tp=4; the parts: dp tp pp cp ep zero vpp mb recompute offload"},
-    {"what-if", 0, "PARTS", "also answer the same question with these parts, for comparison", "", Completion::nothing,
-     "", true},
-    {"rank", 0, "BY", "the order of the plans", "time", Completion::choices, "time|cost|expected"},
-    {"budget", 0, "USD", "the most that the training may cost"},
-    {"deadline", 0, "TIME", "the time within which it must be done (3d, 12h)"},
-    {"price", 0, "USD", "price of one GPU for one hour", "the price of the hosts, otherwise the list price"},
-    {"payload", 0, "KIND", "over a WAN: the type in which each parameter is sent", "fp32", Completion::choices,
-     "fp32|bf16|int8"},
-    {"explain", 0, "", "why the other layouts cannot run it"},
-    {"emit", 0, "TARGET", "write the files that run it into DIR", "", Completion::choices,
-     "torchrun|fsdp|deepspeed|accelerate|megatron|torchtitan"}};
-constexpr int k_exits[] = {4, 7};
 constexpr std::int64_t k_sequence_max = 8192;
 
 template <class Value>
@@ -279,10 +241,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace plan_train
 
 const Command k_plan_train{
-    .noun = "plan",
-    .verb = "train",
+    .name = "plan train",
     .summary = "find the layout, the time and the cost of training a model",
-    .examples = plan_train::k_examples,
+    .examples = {
+        {"Which layout, how long, for how much?", "gridctl plan train --model llama-3-8b --tokens 20B --gpu H100:8x4"},
+        {"On the registered hosts, within a budget",
+         "gridctl plan train --model ./config.json --tokens 2B --budget 300 --deadline 3d"},
+        {"A layout of your own, and why others cannot run",
+         "gridctl plan train --model llama-3-70b --gpu H100:8x8 --layout tp=8,zero=1 --explain"},
+        {"The files that run it", "gridctl plan train --model llama-3-8b --gpu H100:8x2 --emit deepspeed out/"}},
     .description =
         "Looks at every way to divide a training over the GPUs: data, tensor, pipeline, context and expert "
         "parallelism, "
@@ -306,9 +273,37 @@ const Command k_plan_train{
         "and accelerate the folder gets a train.py that trains a model of this shape with transformers on random "
         "tokens: replace its data, or put your own train.py there first, which stays. megatron runs your "
         "pretrain_gpt.py, on mock data until you change data.args; torchtitan runs its own trainer.",
-    .positionals = plan_train::k_positionals,
-    .options = plan_train::k_options,
-    .exit_codes = plan_train::k_exits,
+    .positionals = {{"DIR", Completion::directory, false}},
+    .options = {{"model", 0, "NAME", "a family (llama-3-8b), or a config.json of transformers", "", Completion::file},
+                {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
+                {"tokens", 0, "N", "number of tokens in the complete training (20B)", "one step"},
+                {"seq", 0, "N", "tokens of a sequence", "the model's, at most 8192"},
+                {"batch", 0, "N", "sequences of a step, all GPUs together", "about 4M tokens; of an adapter 128K"},
+                {"method", 0, "METHOD", "which parameters are trained", "full", Completion::choices, "full|lora|qlora"},
+                {"precision", 0, "KIND", "of the matrices", "bf16", Completion::choices, "fp32|fp16|bf16|fp8"},
+                {"optimizer", 0, "NAME", "adamw, adamw-8bit, adamw-bf16, sgd, sgd-momentum, lion, adafactor, muon",
+                 "adamw"},
+                {"framework", 0, "NAME", "assume the habits of this framework",
+                 "the one of --emit, otherwise megatron, or PEFT for adapters"},
+                {"gpu", 0, "SPEC", "machines by name: H100:8x4 is four nodes of eight", "the registered hosts"},
+                {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
+                {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)",
+                 "as measured, otherwise assumed and printed"},
+                {"layout", 0, "PARTS",
+                 "parts that are given, as in dp=8,tp=4; the parts: dp tp pp cp ep zero vpp mb recompute offload"},
+                {"what-if", 0, "PARTS", "also answer the same question with these parts, for comparison", "",
+                 Completion::nothing, "", true},
+                {"rank", 0, "BY", "the order of the plans", "time", Completion::choices, "time|cost|expected"},
+                {"budget", 0, "USD", "the most that the training may cost"},
+                {"deadline", 0, "TIME", "the time within which it must be done (3d, 12h)"},
+                {"price", 0, "USD", "price of one GPU for one hour",
+                 "the price of the hosts, otherwise the list price"},
+                {"payload", 0, "KIND", "over a WAN: the type in which each parameter is sent", "fp32",
+                 Completion::choices, "fp32|bf16|int8"},
+                {"explain", 0, "", "why the other layouts cannot run it"},
+                {"emit", 0, "TARGET", "write the files that run it into DIR", "", Completion::choices,
+                 "torchrun|fsdp|deepspeed|accelerate|megatron|torchtitan"}},
+    .exit_codes = {4, 7},
     .run = plan_train::run};
 
 }  // namespace gridctl::cmd

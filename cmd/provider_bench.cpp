@@ -3,13 +3,10 @@
 #include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/measure/bench.hpp"
-#include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -18,17 +15,7 @@ namespace provider_bench {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // of reaching the host; the tests have deadlines of their own
 
-constexpr Example k_examples[] = {
-    {"Measure a host and verify its GPUs", "gridctl provider bench ada"},
-    {"Half a minute per GPU instead of two", "gridctl provider bench ada --quick"},
-    {"Check the cooling under sustained load", "gridctl provider bench ada --under-load 10m"},
-    {"In a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Duration k_load_min = std::chrono::seconds{5}, k_load_max = std::chrono::minutes{10};
-constexpr Option k_options[] = {
-    {"quick", 0, "", "shorter measurements, and no time under load"},
-    {"under-load", 0, "TIME", "keep each GPU busy for this long, to see the effect of heat", "1m"},
-    {"gpu", 0, "UUID", "only this GPU", "all", Completion::nothing, "", true}};
 
 std::string number(double value, const char* unit) {
   return formatted(value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
@@ -110,10 +97,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_bench
 
 const Command k_provider_bench{
-    .noun = "provider",
-    .verb = "bench",
+    .name = "provider bench",
     .summary = "measure a host and verify its GPUs",
-    .examples = provider_bench::k_examples,
+    .examples = {
+        {"Measure a host and verify its GPUs", "gridctl provider bench ada"},
+        {"Half a minute per GPU instead of two", "gridctl provider bench ada --quick"},
+        {"Check the cooling under sustained load", "gridctl provider bench ada --under-load 10m"},
+        {"In a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}},
     .description =
         "Measures the processors, memory, disk and GPUs of a host. The host needs neither root access nor containers "
         "nor a toolkit. gridctl tests GPUs through the CUDA driver or OpenCL: it fills and hashes their memory and "
@@ -126,8 +116,11 @@ const Command k_provider_bench{
         "asks for memory does. The daemon measures a borrowed host (class market or label lent) before the first job that wants its GPUs, unless the job "
         "file says 'constraints: {unmeasured: allow}'. It repeats the challenges at random times while a GPU is idle. The setting "
         "gpu.recheck is the average interval (default 12h; off disables it): gridctl config.",
-    .positionals = provider_bench::k_positionals,
-    .options = provider_bench::k_options,
+    .positionals = {{"NAME", Completion::provider}},
+    .options = {
+        {"quick", 0, "", "shorter measurements, and no time under load"},
+        {"under-load", 0, "TIME", "keep each GPU busy for this long, to see the effect of heat", "1m"},
+        {"gpu", 0, "UUID", "only this GPU", "all", Completion::nothing, "", true}},
     .exit_codes = k_exits_host,
     .waits = true,
     .run = provider_bench::run};

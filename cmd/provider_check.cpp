@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/json_text.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/fleet/rescan.hpp"
 
@@ -13,17 +11,6 @@ namespace gridctl::cmd {
 namespace provider_check {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{30};  // the agent over a thin link; all else has limits of seconds
-
-constexpr Example k_examples[] = {
-    {"Check whether jobs can run there", "gridctl provider check ada"},
-    {"After a repair, return the host to service", "gridctl provider check ada"},
-    {"In a script", "gridctl provider check ada --json"},
-    {"Accept a new host key, confirmed by the host's owner", "gridctl provider check ada --host-key SHA256:l5Kx..."},
-    {"Accept a host that was reinstalled", "gridctl provider check ada --accept-identity 5f0e..."}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {
-    {"host-key", 0, "SHA256:...", "pin this host key instead of the old one"},
-    {"accept-identity", 0, "KEY", "pin this identity instead of the old one; none: whichever the host proves"}};
 
 // The machine id of a host that was reinstalled is another one, too.
 Result<void> accept_identity(const std::string& key, registry::Provider& provider) {
@@ -64,17 +51,23 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_check
 
 const Command k_provider_check{
-    .noun = "provider",
-    .verb = "check",
+    .name = "provider check",
     .summary = "check a host again",
-    .examples = provider_check::k_examples,
+    .examples = {{"Check whether jobs can run there", "gridctl provider check ada"},
+                 {"After a repair, return the host to service", "gridctl provider check ada"},
+                 {"In a script", "gridctl provider check ada --json"},
+                 {"Accept a new host key, confirmed by the host's owner",
+                  "gridctl provider check ada --host-key SHA256:l5Kx..."},
+                 {"Accept a host that was reinstalled", "gridctl provider check ada --accept-identity 5f0e..."}},
     .description =
         "Connects, takes a new inventory and checks whether jobs can run. Lifts the quarantine of whatever is healthy "
         "now. Only --host-key changes the pinned host key, and only to a key that the host presents.\n\nEach host has an identity: a "
         "key that its agent made at its first start and proves at each connection. A host that proves another identity, or none, is "
         "refused and gets no jobs, until --accept-identity pins the new one. See gridctl-security(7).",
-    .positionals = provider_check::k_positionals,
-    .options = provider_check::k_options,
+    .positionals = {{"NAME", Completion::provider}},
+    .options = {
+        {"host-key", 0, "SHA256:...", "pin this host key instead of the old one"},
+        {"accept-identity", 0, "KEY", "pin this identity instead of the old one; none: whichever the host proves"}},
     .exit_codes = k_exits_host,
     .waits = true,
     .run = provider_check::run};

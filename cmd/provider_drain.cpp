@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
-#include <map>
-#include <set>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
 #include "registry/change_provider.hpp"
@@ -18,16 +15,7 @@ namespace {
 constexpr Duration k_look_pause = std::chrono::milliseconds{300};
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost daemon is noticed
 
-constexpr Example k_drain_examples[] = {
-    {"Take a host out of service; jobs move once their next checkpoint is safe", "gridctl provider drain ada"},
-    {"Wait until the host is empty, at most an hour", "gridctl provider drain ada --wait --timeout 1h"},
-    {"Do not wait for checkpoints: jobs stop and keep their last complete one",
-     "gridctl provider drain ada --within 0s"}};
-constexpr Example k_undrain_examples[] = {{"Return the host to service", "gridctl provider undrain ada"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"wait", 0, "", "return when the host is empty"},
-                                {"within", 0, "TIME", "wait this long for a job's next checkpoint", "10m"}};
-constexpr int k_exits_drain[] = {3, 7, 9, 130};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
 
 // Shows, line by line, what becomes of the jobs on a host.
 class Emptying {
@@ -139,10 +127,13 @@ Result<int> undrain(Context& context, const Parsed& parsed) {
 }  // namespace provider_drain
 
 const Command k_provider_drain{
-    .noun = "provider",
-    .verb = "drain",
+    .name = "provider drain",
     .summary = "take a host out of service and move its jobs",
-    .examples = provider_drain::k_drain_examples,
+    .examples = {{"Take a host out of service; jobs move once their next checkpoint is safe",
+                  "gridctl provider drain ada"},
+                 {"Wait until the host is empty, at most an hour", "gridctl provider drain ada --wait --timeout 1h"},
+                 {"Do not wait for checkpoints: jobs stop and keep their last complete one",
+                  "gridctl provider drain ada --within 0s"}},
     .description =
         "Stops giving new jobs to a host, and empties it. Each job continues until a checkpoint made after this "
         "command is safe, for at most ten minutes (--within). gridctl then asks the job to exit, gives it 30 s to save "
@@ -152,14 +143,14 @@ const Command k_provider_drain{
         "not started.\n\nWith --wait, the command returns when no trace of a job is left on the host. Ctrl-C ends only "
         "the waiting.",
     .positionals = provider_drain::k_positionals,
-    .options = provider_drain::k_options,
-    .exit_codes = provider_drain::k_exits_drain,
+    .options = {{"wait", 0, "", "return when the host is empty"},
+                {"within", 0, "TIME", "wait this long for a job's next checkpoint", "10m"}},
+    .exit_codes = {3, 7, 9, 130},
     .waits = true,
     .run = provider_drain::drain};
-const Command k_provider_undrain{.noun = "provider",
-                                 .verb = "undrain",
+const Command k_provider_undrain{.name = "provider undrain",
                                  .summary = "return a host to service",
-                                 .examples = provider_drain::k_undrain_examples,
+                                 .examples = {{"Return the host to service", "gridctl provider undrain ada"}},
                                  .description =
                                      "Reverses 'gridctl provider drain'. Jobs that have not stopped yet stay on the "
                                      "host. Jobs that have moved do not come back.",

@@ -30,7 +30,7 @@ Result<void> take_what_jobs_hold(registry::JobRecords& registry, std::vector<sch
   for (const job::State& state : running)
     for (const job::Member& member : state.attempt()->members)
       if (const auto found = by_name.find(member.host.value); found != by_name.end())
-        control::take_away(*found->second, member);
+        sched::take_away(*found->second, member.gpu_uuids, member.cpus, member.memory_bytes);
   return {};
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
-#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
-#include "cmd/json_text.hpp"
-#include "cmd/known_keys.hpp"
+#include "cmd/network.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/reach/relay.hpp"
 #include "lend/token.hpp"
@@ -22,26 +18,6 @@ constexpr Duration k_timeout = std::chrono::minutes{5};
 constexpr Duration k_valid = std::chrono::hours{24};
 constexpr Duration k_valid_max = std::chrono::hours{24 * 30};
 constexpr std::size_t k_id = 12;
-
-constexpr Example k_examples[] = {
-    {"Both of you reach a server by ssh", "gridctl provider invite bob-4090 --via me@server.example.org"},
-    {"Your friend reaches this machine by ssh", "gridctl provider invite bob-4090 --at me@203.0.113.7:2222"},
-    {"For a script", "gridctl provider invite bob-4090 --via me@server --expires 1h --json | jq -r .token"}};
-constexpr Positional k_positionals[] = {{"NAME"}};
-constexpr Option k_options[] = {
-    {"via", 0, "[USER@]HOST[:PORT]", "meet at this SSH server, which both of you reach"},
-    {"at", 0, "USER@HOST[:PORT]", "meet at the SSH server of this machine: its address as your friend reaches it"},
-    {"expires", 0, "DURATION", "how long the invitation can be accepted; a host that has joined stays", "24h"},
-    {"identity", 'i', "KEY", "private key file for your login at --via", "as ssh does", Completion::file, "", true},
-    {"jump", 'J', "JUMP", "jump host on your way to --via, as with ssh -J"},
-    {"host-key", 0, "SHA256:...", "expected fingerprint of that server's host key; suppresses the question"},
-    {"price", 0, "USD", "hourly price of the whole host, as agreed", "0"},
-    {"traffic", 0, "USD", "price of a gigabyte of traffic, as agreed", "0"},
-    {"minimum", 0, "USD", "least price of an attempt, as agreed", "0"},
-    {"region", 0, "REGION", "country or region, such as DE"},
-    {"site", 0, "NAME", "hosts at the same site are near each other"},
-    {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true}};
-constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Provider provider, provider_to_reach(parsed, context.now()));
@@ -129,10 +105,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_invite
 
 const Command k_provider_invite{
-    .noun = "provider",
-    .verb = "invite",
+    .name = "provider invite",
     .summary = "invite somebody to lend you a machine",
-    .examples = provider_invite::k_examples,
+    .examples = {
+        {"Both of you reach a server by ssh", "gridctl provider invite bob-4090 --via me@server.example.org"},
+        {"Your friend reaches this machine by ssh", "gridctl provider invite bob-4090 --at me@203.0.113.7:2222"},
+        {"For a script", "gridctl provider invite bob-4090 --via me@server --expires 1h --json | jq -r .token"}},
     .description =
         "Prints one line for the owner of a machine behind a home router: 'gridctl provider join TOKEN'. The machine then "
         "dials an SSH server that both of you reach, and jobs run on it as on any other host. Neither needs an open port, "
@@ -141,9 +119,21 @@ const Command k_provider_invite{
         "machine start one program there, and nothing more. The server passes bytes that it cannot read. With --at you "
         "meet at this machine.\n\nThe token contains the keys of the connection: send it by a channel that nobody else "
         "reads. The first machine that uses it is the only one that can. 'gridctl provider rm' takes it back.",
-    .positionals = provider_invite::k_positionals,
-    .options = provider_invite::k_options,
-    .exit_codes = provider_invite::k_exits,
+    .positionals = {{"NAME"}},
+    .options = {
+        {"via", 0, "[USER@]HOST[:PORT]", "meet at this SSH server, which both of you reach"},
+        {"at", 0, "USER@HOST[:PORT]", "meet at the SSH server of this machine: its address as your friend reaches it"},
+        {"expires", 0, "DURATION", "how long the invitation can be accepted; a host that has joined stays", "24h"},
+        {"identity", 'i', "KEY", "private key file for your login at --via", "as ssh does", Completion::file, "", true},
+        {"jump", 'J', "JUMP", "jump host on your way to --via, as with ssh -J"},
+        {"host-key", 0, "SHA256:...", "expected fingerprint of that server's host key; suppresses the question"},
+        {"price", 0, "USD", "hourly price of the whole host, as agreed", "0"},
+        {"traffic", 0, "USD", "price of a gigabyte of traffic, as agreed", "0"},
+        {"minimum", 0, "USD", "least price of an attempt, as agreed", "0"},
+        {"region", 0, "REGION", "country or region, such as DE"},
+        {"site", 0, "NAME", "hosts at the same site are near each other"},
+        {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true}},
+    .exit_codes = {5, 6, 7},
     .waits = true,
     .run = provider_invite::run};
 

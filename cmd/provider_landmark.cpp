@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "control/measure/landmarks.hpp"
 #include "ui/table.hpp"
 
@@ -12,19 +9,6 @@ namespace gridctl::cmd {
 
 namespace provider_landmark {
 namespace {
-constexpr Example k_examples[] = {
-    {"This machine is in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
-    {"A provider of yours is in Frankfurt and measures the others",
-     "gridctl provider landmark add fra 50.11N 8.68E @ada --country DE"},
-    {"A server that hosts may connect to", "gridctl provider landmark add syd 33.87S 151.21E www.example.org:443"},
-    {"List the landmarks", "gridctl provider landmark ls"}};
-constexpr Positional k_positionals[] = {{"ACTION", Completion::choices, true, "add|ls|rm"},
-                                        {"NAME", Completion::nothing, false},
-                                        {"LATITUDE", Completion::nothing, false},
-                                        {"LONGITUDE", Completion::nothing, false},
-                                        {"ADDRESS", Completion::nothing, false}};
-constexpr Option k_options[] = {{"country", 0, "CODE", "the landmark's country, such as DE"}};
-
 std::string degrees(double value) {
   std::string text = std::to_string(value);
   text.resize(text.size() - 2);  // 1e-4 degrees are ten metres
@@ -89,10 +73,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_landmark
 
 const Command k_provider_landmark{
-    .noun = "provider",
-    .verb = "landmark",
+    .name = "provider landmark",
     .summary = "known positions, to check where hosts are",
-    .examples = provider_landmark::k_examples,
+    .examples = {{"This machine is in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
+                 {"A provider of yours is in Frankfurt and measures the others",
+                  "gridctl provider landmark add fra 50.11N 8.68E @ada --country DE"},
+                 {"A server that hosts may connect to",
+                  "gridctl provider landmark add syd 33.87S 151.21E www.example.org:443"},
+                 {"List the landmarks", "gridctl provider landmark ls"}},
     .description =
         "Lists, adds and removes landmarks, which the state directory keeps in its file 'landmarks'. ADDRESS is @here "
         "(this machine), @PROVIDER (a provider whose position you know) or HOST:PORT. Round trips between landmarks "
@@ -101,8 +89,12 @@ const Command k_provider_landmark{
         "HOST:PORT, the hosts connect by themselves and send nothing; their answers can count against them but never "
         "in their favour. gridctl contacts only addresses in the list.\n\nLATITUDE and LONGITUDE are in degrees, such "
         "as 33.87S 151.21E. Put '--' before negative numbers.",
-    .positionals = provider_landmark::k_positionals,
-    .options = provider_landmark::k_options,
+    .positionals = {{"ACTION", Completion::choices, true, "add|ls|rm"},
+                    {"NAME", Completion::nothing, false},
+                    {"LATITUDE", Completion::nothing, false},
+                    {"LONGITUDE", Completion::nothing, false},
+                    {"ADDRESS", Completion::nothing, false}},
+    .options = {{"country", 0, "CODE", "the landmark's country, such as DE"}},
     .exit_codes = k_exits_job,
     .run = provider_landmark::run};
 

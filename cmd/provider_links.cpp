@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "control/measure/network_watch.hpp"
 #include "registry/change_provider.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace provider_links {
 namespace {
-constexpr Example k_examples[] = {
-    {"Show the network between here and the hosts", "gridctl provider links"},
-    {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},
-    {"List islands in a script", "gridctl provider links --json | jq .islands"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
-constexpr Option k_options[] = {{"measure", 0, "", "first measure the links that are due"},
-                                {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
-                                {"all", 0, "", "with --measure: also links measured recently, within the day's bytes"}};
-
 std::string rtt_or_dash(const std::optional<Duration>& rtt) { return rtt ? control::rtt_text(*rtt) : "-"; }
 std::string rate_or_dash(const std::optional<double>& rate) { return rate ? control::rate_text(*rate) : "-"; }
 
@@ -162,10 +150,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_links
 
 const Command k_provider_links{
-    .noun = "provider",
-    .verb = "links",
+    .name = "provider links",
     .summary = "network speed between here and the hosts",
-    .examples = provider_links::k_examples,
+    .examples = {{"Show the network between here and the hosts", "gridctl provider links"},
+                 {"Measure the links that are due, without waiting for the daemon", "gridctl provider links --measure"},
+                 {"List islands in a script", "gridctl provider links --json | jq .islands"}},
     .description =
         "Shows the measurements of the network: round trip and rate between here and every host and between hosts, "
         "how "
@@ -182,8 +171,10 @@ const Command k_provider_links{
         "landmark): plausible; far (unusually far from every landmark there); implausible (nearer to a landmark abroad "
         "than cables allow); impossible (nearer than light allows). A host can add delay and look farther away; it "
         "cannot look nearer unless something near answers in its place.",
-    .positionals = provider_links::k_positionals,
-    .options = provider_links::k_options,
+    .positionals = {{"NAME", Completion::provider, false}},
+    .options = {{"measure", 0, "", "first measure the links that are due"},
+                {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
+                {"all", 0, "", "with --measure: also links measured recently, within the day's bytes"}},
     .exit_codes = k_exits_host,
     .run = provider_links::run};
 

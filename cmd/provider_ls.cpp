@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "cmd/word_doubts.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "sched/query/query.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/reliability.hpp"
 #include "ui/table.hpp"
@@ -18,15 +14,6 @@ namespace gridctl::cmd {
 
 namespace provider_ls {
 namespace {
-constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
-                                  {"Hosts with two RTX 4090 in Germany or Finland, cheapest first",
-                                   "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
-                                  {"In a script", "gridctl provider ls --json"}};
-constexpr Positional k_positionals[] = {{"QUERY", Completion::nothing, false}};
-constexpr Option k_options[] = {{"order", 'o', "FIELDS",
-                                 "sort by these fields, such as price,num_gpus-; FIELD- sorts in descending order",
-                                 "name"}};
-
 ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime now) {
   ui::Table table({{.title = "NAME"},
                    {.title = "STATE", .width_min = 9},
@@ -63,7 +50,7 @@ void tell_doubts(Context& context, const sched::Query& query) {
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
-  TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
+  TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.given("order").value_or("name")));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY(warn_unfollowed(context, registry));
   const bool by_links = query.asks(sched::FieldSource::links) || order.asks(sched::FieldSource::links);
@@ -96,17 +83,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_ls
 
 const Command k_provider_ls{
-    .noun = "provider",
-    .verb = "ls",
+    .name = "provider ls",
     .summary = "list providers",
-    .examples = provider_ls::k_examples,
+    .examples = {{"All providers", "gridctl provider ls"},
+                 {"Hosts with two RTX 4090 in Germany or Finland, cheapest first",
+                  "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
+                 {"In a script", "gridctl provider ls --json"}},
     .description =
         "Lists the registered providers. QUERY is a sequence of terms that must all hold, in Vast.ai's language: FIELD "
         "OPERATOR VALUE with the operators = != > >= < <= in notin, units and ranges (gpu_ram=24GB.. price<$0.5), "
         "flags (rentable, !datacenter), and dstack's GPU notation (A100:40GB..:2). gridctl-query(7) lists every field, "
         "with Vast.ai's names. Job files use the same language under `constraints`.",
-    .positionals = provider_ls::k_positionals,
-    .options = provider_ls::k_options,
+    .positionals = {{"QUERY", Completion::nothing, false}},
+    .options = {{"order", 'o', "FIELDS",
+                "sort by these fields, such as price,num_gpus-; FIELD- sorts in descending order", "name"}},
     .exit_codes = k_exits_state,
     .run = provider_ls::run};
 

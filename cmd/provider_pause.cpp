@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/pausing.hpp"
 #include "ui/json.hpp"
 
@@ -9,15 +8,8 @@ namespace gridctl::cmd {
 
 namespace provider_pause {
 namespace {
-constexpr Example k_pause_examples[] = {
-    {"Free the GPUs of a host in seconds; its jobs stay in its memory", "gridctl provider pause ada"},
-    {"Continue them", "gridctl provider unpause ada"}};
-constexpr Example k_unpause_examples[] = {{"Continue the jobs of a host", "gridctl provider unpause ada"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {
-    {"gpu-only", 0, "", "free the GPUs, but do not stop the processes of the jobs"},
-    {"max", 0, "TIME", "after this long, jobs move to another host from their last checkpoints", "2h"}};
-constexpr int k_exits[] = {2, 3, 5, 7, 130};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::provider}};
+constexpr std::initializer_list<int> k_exits = {2, 3, 5, 7, 130};
 
 // Visits each running job of the host that is not yet paused, or resumed, as wanted. An error names those that failed.
 Result<void> each_job(Context& context, registry::Registry& registry, const HostName& name, const PauseWish& wish) {
@@ -36,7 +28,7 @@ Result<void> each_job(Context& context, registry::Registry& registry, const Host
   for (const std::string& line : failed) context.note(line);
   if (failed.empty()) return {};
   return make_error(Code::refused,
-                    std::to_string(failed.size()) + (failed.size() == 1 ? " job" : " jobs") + " on " + name.value +
+                    ui::counted(failed.size(), "job") + " on " + name.value +
                         " could not be " + (wish.resume ? "resumed" : "paused"),
                     wish.resume ? "gridctl provider unpause " + name.value : "gridctl provider drain " + name.value);
 }
@@ -62,23 +54,23 @@ Result<int> unpause(Context& context, const Parsed& parsed) {
 }  // namespace provider_pause
 
 const Command k_provider_pause{
-    .noun = "provider",
-    .verb = "pause",
+    .name = "provider pause",
     .summary = "free a host's GPUs, keeping its jobs in memory",
-    .examples = provider_pause::k_pause_examples,
+    .examples = {{"Free the GPUs of a host in seconds; its jobs stay in its memory", "gridctl provider pause ada"},
+                 {"Continue them", "gridctl provider unpause ada"}},
     .description =
         "Pauses every job that runs on the host, as 'gridctl job pause' does, and gives the host no new jobs until "
         "'gridctl provider unpause'. For a job that cannot be paused, the command says why and leaves it running; "
         "'gridctl provider drain' moves such jobs from their next checkpoints.",
     .positionals = provider_pause::k_positionals,
-    .options = provider_pause::k_options,
+    .options = {{"gpu-only", 0, "", "free the GPUs, but do not stop the processes of the jobs"},
+                {"max", 0, "TIME", "after this long, jobs move to another host from their last checkpoints", "2h"}},
     .exit_codes = provider_pause::k_exits,
     .run = provider_pause::pause};
 const Command k_provider_unpause{
-    .noun = "provider",
-    .verb = "unpause",
+    .name = "provider unpause",
     .summary = "continue the jobs of a paused host",
-    .examples = provider_pause::k_unpause_examples,
+    .examples = {{"Continue the jobs of a host", "gridctl provider unpause ada"}},
     .description =
         "Continues every job that is paused on the host, and lets the host take jobs again. A job whose GPU is "
         "in use by another program stays paused; the command says so.",

@@ -4,29 +4,18 @@
 
 #include "base/rates.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
 #include "config/fields.hpp"
 #include "control/reach/ways.hpp"
 #include "lend/call.hpp"
 #include "registry/change_provider.hpp"
 #include "registry/receipts.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace provider_price {
 namespace {
-constexpr Example k_examples[] = {
-    {"Set the hourly price from now on", "gridctl provider price ada 0.35"},
-    {"Accept what the owner of a lent host asks, traffic too", "gridctl provider price bob 0.25 --traffic 0.05 --minimum 0.02"},
-    {"Cheaper at night: run this from cron at 22:00, and the other at 06:00", "gridctl provider price ada 0.20"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
-
-constexpr Option k_options[] = {{"traffic", 0, "USD", "of a lent host: the most that you accept for a gigabyte of traffic"},
-                                {"minimum", 0, "USD", "of a lent host: the most that you accept as the least price of an attempt"}};
-
 std::int64_t to_micro(double usd) { return std::llround(usd * static_cast<double>(k_micro)); }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -70,20 +59,25 @@ Result<void> agree_on_price(const Context& context, const registry::Provider& pr
                      agreed.minimum_micro);
 }
 
-const Command k_provider_price{.noun = "provider",
-                               .verb = "price",
-                               .summary = "set a host's price from now on",
-                               .examples = provider_price::k_examples,
-                               .description =
-                                   "Sets the hourly price of the whole host. Running jobs pay the new price from now "
-                                   "on, within their own and the monthly budget, and move to another host if that has "
-                                   "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.\n\nOf a lent host it "
-                                   "is the most that you accept: what its owner asks below that counts from the next "
-                                   "attempt on, and attempts that run cost what was accepted when they began. A price for traffic, or a "
-                                   "least price for an attempt, is accepted only up to --traffic and --minimum.",
-                               .positionals = provider_price::k_positionals,
-                               .options = provider_price::k_options,
-                               .exit_codes = k_exits_job,
-                               .run = provider_price::run};
+const Command k_provider_price{
+    .name = "provider price",
+    .summary = "set a host's price from now on",
+    .examples = {{"Set the hourly price from now on", "gridctl provider price ada 0.35"},
+                 {"Accept what the owner of a lent host asks, traffic too",
+                  "gridctl provider price bob 0.25 --traffic 0.05 --minimum 0.02"},
+                 {"Cheaper at night: run this from cron at 22:00, and the other at 06:00",
+                  "gridctl provider price ada 0.20"}},
+    .description =
+        "Sets the hourly price of the whole host. Running jobs pay the new price from now "
+        "on, within their own and the monthly budget, and move to another host if that has "
+        "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.\n\nOf a lent host it "
+        "is the most that you accept: what its owner asks below that counts from the next "
+        "attempt on, and attempts that run cost what was accepted when they began. A price for traffic, or a "
+        "least price for an attempt, is accepted only up to --traffic and --minimum.",
+    .positionals = {{"NAME", Completion::provider}, {"USD"}},
+    .options = {{"traffic", 0, "USD", "of a lent host: the most that you accept for a gigabyte of traffic"},
+                {"minimum", 0, "USD", "of a lent host: the most that you accept as the least price of an attempt"}},
+    .exit_codes = k_exits_job,
+    .run = provider_price::run};
 
 }  // namespace gridctl::cmd

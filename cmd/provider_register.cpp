@@ -2,13 +2,10 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
 #include "cmd/findings.hpp"
 #include "cmd/host_words.hpp"
-#include "cmd/known_keys.hpp"
 #include "control/fleet/register_host.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -18,27 +15,6 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{30};  // the agent over a thin link; all else has limits of seconds
 
 constexpr Duration k_note_every = std::chrono::seconds{3};
-
-constexpr Example k_examples[] = {
-    {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},
-    {"With all details",
-     "gridctl provider register ada ssh://me@ada.example.org:2222 -i ~/.ssh/id_ed25519 --class datacenter --region DE"},
-    {"In a script, give the host key", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}};
-constexpr Positional k_positionals[] = {{"NAME"}, {"[ssh://][USER@]HOST[:PORT]"}};
-constexpr Option k_options[] = {
-    {"identity", 'i', "KEY", "private key file for the login", "as ssh does", Completion::file, "", true},
-    {"jump", 'J', "JUMP", "jump host, as with ssh -J"},
-    {"host-key", 0, "SHA256:...", "expected fingerprint of the host key; suppresses the question"},
-    {"engine", 0, "ENGINE", "container engine on the host", "auto", Completion::choices, "auto|docker|podman|process"},
-    {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; differences are shown"},
-    {"price", 0, "USD", "hourly price of the whole host", "0"},
-    {"region", 0, "REGION", "country or region, such as DE"},
-    {"site", 0, "NAME", "hosts at the same site are near each other"},
-    {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "home", Completion::choices,
-     k_host_classes},
-    {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true},
-    {"force", 'f', "", "register it even if it has the host key of a registered machine"}};
-constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Provider provider, provider_to_reach(parsed, context.now()));
@@ -118,10 +94,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_register
 
 const Command k_provider_register{
-    .noun = "provider",
-    .verb = "register",
+    .name = "provider register",
     .summary = "register a host that can run jobs",
-    .examples = provider_register::k_examples,
+    .examples = {
+        {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},
+        {"With all details",
+         "gridctl provider register ada ssh://me@ada.example.org:2222 -i ~/.ssh/id_ed25519 --class datacenter "
+         "--region DE"},
+        {"In a script, give the host key", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}},
     .description =
         "Logs in over SSH, pins the host key, copies the agent (a single file of a few MB) to ~/.gridctl on the host, "
         "takes an inventory and checks whether jobs can run. Each failed check comes with the command that fixes it. "
@@ -131,9 +111,22 @@ const Command k_provider_register{
         "from one image count as different if their host keys differ; a clone with the same key needs --force. Several "
         "SSH servers on one machine (containers with their own keys but the same machine id and boot id) are separate "
         "providers whose GPUs, CPUs and memory count once.",
-    .positionals = provider_register::k_positionals,
-    .options = provider_register::k_options,
-    .exit_codes = provider_register::k_exits,
+    .positionals = {{"NAME"}, {"[ssh://][USER@]HOST[:PORT]"}},
+    .options = {
+        {"identity", 'i', "KEY", "private key file for the login", "as ssh does", Completion::file, "", true},
+        {"jump", 'J', "JUMP", "jump host, as with ssh -J"},
+        {"host-key", 0, "SHA256:...", "expected fingerprint of the host key; suppresses the question"},
+        {"engine", 0, "ENGINE", "container engine on the host", "auto", Completion::choices,
+         "auto|docker|podman|process"},
+        {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; differences are shown"},
+        {"price", 0, "USD", "hourly price of the whole host", "0"},
+        {"region", 0, "REGION", "country or region, such as DE"},
+        {"site", 0, "NAME", "hosts at the same site are near each other"},
+        {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "home", Completion::choices,
+         k_host_classes},
+        {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true},
+        {"force", 'f', "", "register it even if it has the host key of a registered machine"}},
+    .exit_codes = {5, 6, 7},
     .waits = true,
     .run = provider_register::run};
 

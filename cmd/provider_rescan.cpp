@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/network.hpp"
-#include "cmd/json_text.hpp"
 #include "control/fleet/rescan.hpp"
 
 namespace gridctl::cmd {
@@ -11,10 +9,6 @@ namespace gridctl::cmd {
 namespace provider_rescan {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
-
-constexpr Example k_examples[] = {{"After you added a card", "gridctl provider rescan ada"},
-                                  {"In a script", "gridctl provider rescan ada --json | jq .changes"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 std::string changes_json(const HostName& name, std::span<const control::InventoryChange> changes) {
   const std::string list = json_list(changes, [](const control::InventoryChange& change) {
@@ -40,15 +34,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_rescan
 
 const Command k_provider_rescan{
-    .noun = "provider",
-    .verb = "rescan",
+    .name = "provider rescan",
     .summary = "update a host's inventory",
-    .examples = provider_rescan::k_examples,
+    .examples = {{"After you added a card", "gridctl provider rescan ada"},
+                 {"In a script", "gridctl provider rescan ada --json | jq .changes"}},
     .description =
         "Connects, takes a new inventory and prints the changes: added or removed parts, other versions, limits and "
         "links. The changes go into the host's history, which 'gridctl provider show' lists. Clocks, temperatures and "
         "free space do not count as changes. The daemon does the same after a host has rebooted.",
-    .positionals = provider_rescan::k_positionals,
+    .positionals = {{"NAME", Completion::provider}},
     .exit_codes = k_exits_host,
     .waits = true,
     .run = provider_rescan::run};

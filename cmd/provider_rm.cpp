@@ -2,9 +2,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
@@ -16,14 +14,8 @@ namespace gridctl::cmd {
 
 namespace provider_rm {
 namespace {
-constexpr Example k_examples[] = {
-    {"Remove a host", "gridctl provider rm ada"},
-    {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
 constexpr Duration k_clean_up = std::chrono::seconds{30};  // for the daemon to remove what jobs that ended have left there
 constexpr Duration k_tidy = std::chrono::seconds{15};  // for the host to remove what is ours
-constexpr int k_exits[] = {3, 5, 7, 130};
 
 Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
   std::string ids;
@@ -108,18 +100,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_rm
 
 const Command k_provider_rm{
-    .noun = "provider",
-    .verb = "rm",
+    .name = "provider rm",
     .summary = "forget a host",
-    .examples = provider_rm::k_examples,
+    .examples = {{"Remove a host", "gridctl provider rm ada"},
+                 {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}},
     .description =
         "Removes a host from the registry. Refused while jobs are on it; with --force they are given up there and "
         "continue on other hosts. Refused, too, while it is a remote for copies; with --force it stores no more copies "
         "until it is registered again. Its pinned host key is kept. What gridctl has put on the host (~/.gridctl: the "
         "agent, and a cache of what jobs need) is removed, unless others use it, too.",
-    .positionals = provider_rm::k_positionals,
-    .options = provider_rm::k_options,
-    .exit_codes = provider_rm::k_exits,
+    .positionals = {{"NAME", Completion::provider}},
+    .options = {{"force", 'f', "", "also when jobs are on it, or copies"}},
+    .exit_codes = {3, 5, 7, 130},
     .waits = true,
     .run = provider_rm::run};
 

@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <optional>
 
 #include "base/host_words.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/host_words.hpp"
-#include "cmd/provider_way.hpp"
-#include "cmd/when.hpp"
 #include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"
 #include "sched/geo/residency.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace provider_set {
 namespace {
-constexpr Example k_examples[] = {
-    {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},
-    {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="},
-    {"A host has moved", "gridctl provider set ada --address me@203.0.113.9"},
-    {"Say that a host is there until the evening", "gridctl provider set ada --until 18:00"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr int k_exits[] = {3, 5, 6, 7};
-constexpr Option k_options[] = {
+const std::initializer_list<Option> k_options = {
     {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; '' for none said"},
     {"price", 0, "USD", "hourly price of the whole host"},
     {"region", 0, "REGION", "country or region, such as DE"},
@@ -117,10 +104,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_set
 
 const Command k_provider_set{
-    .noun = "provider",
-    .verb = "set",
+    .name = "provider set",
     .summary = "change what you have declared about a host",
-    .examples = provider_set::k_examples,
+    .examples = {
+        {"Say where a host is, and what it costs", "gridctl provider set ada --region DE --site lab --price 0.35"},
+        {"Add a label, and remove another", "gridctl provider set ada --label disk=nvme --label old="},
+        {"A host has moved", "gridctl provider set ada --address me@203.0.113.9"},
+        {"Say that a host is there until the evening", "gridctl provider set ada --until 18:00"}},
     .description =
         "Changes what `provider register` was told about a host: region, site, class, price, labels, GPUs. Placement "
         "follows at once. Running jobs stay where they are and pay a new price from now on. What gridctl measured "
@@ -129,9 +119,9 @@ const Command k_provider_set{
         "'gridctl provider way' adds another address.\n\nA host with --until ends at a known time, as an allocation does. It gets no job that "
         "needs longer. Jobs there save before the end and move on, or wait when no other host is suitable. That the host "
         "is gone then does not count as a failure. A lent host tells the end of its owner's hours itself.",
-    .positionals = provider_set::k_positionals,
+    .positionals = {{"NAME", Completion::provider}},
     .options = provider_set::k_options,
-    .exit_codes = provider_set::k_exits,
+    .exit_codes = {3, 5, 6, 7},
     .waits = true,
     .run = provider_set::run};
 

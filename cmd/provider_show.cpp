@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "cmd/followed.hpp"
+#include "cmd/follow.hpp"
 #include "control/fleet/health.hpp"
 #include "control/fleet/reliability.hpp"
 #include "control/fleet/rescan.hpp"
@@ -17,10 +16,6 @@ namespace gridctl::cmd {
 namespace provider_show {
 namespace {
 constexpr std::size_t k_history_shown = 12;  // events; --json has all
-
-constexpr Example k_examples[] = {{"Show a host's hardware", "gridctl provider show ada"},
-                                  {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
@@ -53,10 +48,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace provider_show
 
 const Command k_provider_show{
-    .noun = "provider",
-    .verb = "show",
+    .name = "provider show",
     .summary = "show everything known about a provider",
-    .examples = provider_show::k_examples,
+    .examples = {{"Show a host's hardware", "gridctl provider show ada"},
+                 {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}},
     .description =
         "Shows the latest inventory (GPUs with clocks, power and buses, the links between them, disks, network cards, "
         "software), differences from what the owner declared, failure rates of the host and its GPUs, startup times, "
@@ -65,7 +60,7 @@ const Command k_provider_show{
         "not_reported, needs_bench, no_tool, no_driver, denied, timed_out or unreadable.\n\ngridctl names a GPU model "
         "only if name, memory and all other known facts leave no doubt. It never takes a laptop part for a desktop "
         "part.",
-    .positionals = provider_show::k_positionals,
+    .positionals = {{"NAME", Completion::provider}},
     .exit_codes = k_exits_job,
     .run = provider_show::run};
 

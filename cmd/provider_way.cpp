@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/known_keys.hpp"
+#include "cmd/host_words.hpp"
 #include "cmd/network.hpp"
-#include "cmd/provider_way.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/reach/ways.hpp"
 #include "registry/change_provider.hpp"
@@ -33,19 +30,6 @@ Result<registry::Way> new_way(Context& context, registry::HostRecords& registry,
 
 namespace provider_way {
 namespace {
-constexpr Example k_examples[] = {
-    {"Reach a host at home by its LAN address first", "gridctl provider way ada me@192.168.1.7 --first"},
-    {"From elsewhere, reach it over a jump host", "gridctl provider way ada me@10.0.0.7 -J gate.example.org"},
-    {"Remove a way", "gridctl provider way ada me@192.168.1.7 --rm"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"[ssh://][USER@]HOST[:PORT]"}};
-constexpr Option k_options[] = {
-    {"identity", 'i', "KEY", "private key file for the login", "those of the first way", Completion::file, "", true},
-    {"jump", 'J', "JUMP", "jump host, as with ssh -J"},
-    {"host-key", 0, "SHA256:...", "expected fingerprint of the host key there"},
-    {"first", 0, "", "try this way before the others"},
-    {"rm", 0, "", "remove this way"}};
-constexpr int k_exits[] = {3, 5, 6, 7};
-
 Error not_one(const registry::Provider& provider, const std::string& address) {
   std::vector<std::string> known;
   for (const registry::Way& way : provider.ways()) known.push_back(way.address);
@@ -122,19 +106,27 @@ Result<registry::Way> way_typed(const Parsed& parsed, const registry::Provider& 
 }
 
 const Command k_provider_way{
-    .noun = "provider",
-    .verb = "way",
+    .name = "provider way",
     .summary = "add or remove a way to a host",
-    .examples = provider_way::k_examples,
+    .examples = {
+        {"Reach a host at home by its LAN address first", "gridctl provider way ada me@192.168.1.7 --first"},
+        {"From elsewhere, reach it over a jump host", "gridctl provider way ada me@10.0.0.7 -J gate.example.org"},
+        {"Remove a way", "gridctl provider way ada me@192.168.1.7 --rm"}},
     .description =
         "Adds another address at which a host is reached. If nobody answers at the first one, or another machine does (the "
         "same private address in another network), gridctl tries the next. It stays with an address that worked for ten "
         "minutes, then tries the first one again. 'gridctl provider show' shows which one is in use.\n\nThe command logs in at "
         "the new address and pins the host key there, as 'provider register' does. It refuses another machine. A lent host "
         "has one way: its relay.",
-    .positionals = provider_way::k_positionals,
-    .options = provider_way::k_options,
-    .exit_codes = provider_way::k_exits,
+    .positionals = {{"NAME", Completion::provider}, {"[ssh://][USER@]HOST[:PORT]"}},
+    .options = {
+        {"identity", 'i', "KEY", "private key file for the login", "those of the first way", Completion::file, "",
+         true},
+        {"jump", 'J', "JUMP", "jump host, as with ssh -J"},
+        {"host-key", 0, "SHA256:...", "expected fingerprint of the host key there"},
+        {"first", 0, "", "try this way before the others"},
+        {"rm", 0, "", "remove this way"}},
+    .exit_codes = {3, 5, 6, 7},
     .waits = true,
     .run = provider_way::run};
 

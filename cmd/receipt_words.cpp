@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/receipt_words.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
 #include "os/terminal.hpp"
 #include "registry/receipts.hpp"
 #include "ui/table.hpp"
@@ -78,13 +75,13 @@ int print_receipts(Context& context, const std::vector<CheckedChain>& chains, co
   ui::Table table({{.title = "WITH", .shrinks = true}, {.title = "NUMBER", .right = true}, {.title = "JOB"}, {.title = "EPOCH", .right = true},
                    {.title = "ENDED", .drop = 1}, {.title = "GPU", .right = true}, {.title = "CPU", .right = true}, {.title = "TRAFFIC", .right = true, .drop = 2},
                    {.title = "USD", .right = true}, {.title = "VERDICT", .shrinks = true}});
-  std::string json;
+  std::vector<std::string> json;
   bool disputed = false;
   for (const CheckedChain& chain : chains) {
     for (const lend::SignedReceipt& one : chain.report.receipts) {
       const lend::Receipt& r = one.receipt;
       if (!job.empty() && r.job.value != job) continue;
-      if (context.json) json += (json.empty() ? "" : ",") + receipt_json(chain, one);
+      if (context.json) json.push_back(receipt_json(chain, one));
       std::string verdict = verdict_of(one);
       disputed = disputed || (one.answer && !one.answer->agreed);
       if (one.answer && !one.answer->agreed) verdict += ": " + usd_text(one.answer->amount) + " here (" + one.answer->why + ")";
@@ -92,7 +89,7 @@ int print_receipts(Context& context, const std::vector<CheckedChain>& chains, co
                  format_size(r.use.bytes_up + r.use.bytes_down), usd_text(r.amount), verdict + (r.lost ? ", host lost" : "")});
     }
   }
-  if (context.json) return context.print_line("[" + json + "]");
+  if (context.json) return context.print_line("[" + join(json, ",") + "]");
   if (table.empty()) return context.note("there are no receipts");
   context.print(table.render(context.columns_out(), context.out_style));
   if (disputed) context.note("USD is what the host asks, 'here' what the researcher's side counts; compare all lines with the other side's: gridctl receipts verify FILE");
@@ -100,7 +97,7 @@ int print_receipts(Context& context, const std::vector<CheckedChain>& chains, co
 }
 
 Result<int> print_checked(Context& context, const std::vector<CheckedChain>& chains) {
-  std::string json;
+  std::vector<std::string> json;
   const CheckedChain* bad = nullptr;
   for (const CheckedChain& chain : chains) {
     const lend::ChainReport& report = chain.report;
@@ -110,16 +107,17 @@ Result<int> print_checked(Context& context, const std::vector<CheckedChain>& cha
       JsonObject one;
       one("chain", chain.chain)("with", chain.name)("good", good)("receipts", report.receipts.size())("asked_micro", report.asked)("counted_micro", report.counted);
       one("disputed", report.disputed)("unanswered", report.unanswered).text_or_null("fault", good ? "" : lend::fault_name(report.fault));
-      json += (json.empty() ? "" : ",") + one.text_or_null("text", report.text).text_or_null("other_side", chain.note).text();
+      json.push_back(one.text_or_null("text", report.text).text_or_null("other_side", chain.note).text());
       continue;
     }
-    std::string text = sanitize(chain.name) + ": " + std::to_string(report.receipts.size()) + (report.receipts.size() == 1 ? " receipt, " : " receipts, ") + usd_text(report.asked) + " USD";
+    std::string text = sanitize(chain.name) + ": " + ui::counted(report.receipts.size(), "receipt") + ", " +
+                       usd_text(report.asked) + " USD";
     if (report.disputed > 0) text += ", " + std::to_string(report.disputed) + " disputed (" + usd_text(report.counted) + " USD by the researcher)";
     if (report.unanswered > 0) text += ", " + std::to_string(report.unanswered) + " unanswered";
     context.print_line(text + (good ? "; all signatures and links are good" : ""));
     if (!chain.note.empty()) context.print_line("  " + sanitize(chain.note, 500));
   }
-  if (context.json) context.print_line("[" + json + "]");
+  if (context.json) context.print_line("[" + join(json, ",") + "]");
   else if (chains.empty()) context.note("there are no receipts");
   if (bad == nullptr) return 0;
   return make_error(Code::state_unreadable, "receipts with " + sanitize(bad->name) + ": " + sanitize(bad->report.text, 500),

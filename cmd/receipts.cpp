@@ -10,17 +10,6 @@ namespace gridctl::cmd {
 
 namespace receipts {
 namespace {
-constexpr Example k_ls_examples[] = {{"What did the jobs on lent hosts cost?", "gridctl receipts ls"},
-                                     {"The receipts on which the two sides disagree", "gridctl receipts ls --json | jq '.[] | select(.verdict == \"disputed\")'"}};
-constexpr Example k_verify_examples[] = {
-    {"Check signatures and links", "gridctl receipts verify"},
-    {"Compare with the receipts that the owner has exported", "gridctl receipts verify bob.jsonl"}};
-constexpr Example k_export_examples[] = {{"For the owner to compare", "gridctl receipts export > mine.jsonl"},
-                                         {"For a spreadsheet", "gridctl receipts export --format csv > receipts.csv"}};
-constexpr Option k_ls_options[] = {k_receipt_job_option};
-constexpr Option k_export_options[] = {k_receipt_format_option};
-constexpr Positional k_verify_positionals[] = {{"FILE|-", Completion::file, false}};
-
 struct KeptChain {
   registry::ReceiptChain chain;
   std::vector<std::string> lines;
@@ -88,7 +77,7 @@ Result<int> verify(Context& context, const Parsed& parsed) {
 
 Result<int> export_all(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const auto chains, kept_chains(context));
-  const std::string format = parsed.has(k_receipt_format_option.name) ? parsed.value(k_receipt_format_option.name) : "jsonl";
+  const std::string format = parsed.given(k_receipt_format_option.name).value_or("jsonl");
   bool first = true;
   for (const KeptChain& kept : chains) {
     print_exported(context, kept.lines, format, first);
@@ -99,36 +88,43 @@ Result<int> export_all(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace receipts
 
-const Command k_receipts_ls{.noun = "receipts",
-                            .verb = "ls",
-                            .summary = "list what attempts on lent hosts have cost",
-                            .examples = receipts::k_ls_examples,
-                            .description = "Lists the receipts of hosts whose owners ask a price: one for each attempt that has ended there, signed by the "
-                                           "host. gridctl has compared each with what it saw itself, and has signed whether it agrees. Where it does not, "
-                                           "both figures are shown, and costs and budgets count its own.",
-                            .options = receipts::k_ls_options,
-                            .exit_codes = k_exits_state,
-                            .run = receipts::ls};
-const Command k_receipts_verify{.noun = "receipts",
-                                .verb = "verify",
-                                .summary = "check the receipts of lent hosts",
-                                .examples = receipts::k_verify_examples,
-                                .description =
-                                    "Checks all signatures, amounts and links: a byte that was changed, a receipt that "
-                                    "is missing, an end that was cut off, and a fork (two receipts that follow the "
-                                    "same one) are each named, and the exit code is 7.\n\nWith FILE, what the other "
-                                    "side has exported is checked and compared with the receipts here.",
-                                .positionals = receipts::k_verify_positionals,
-                                .exit_codes = k_exits_job,
-                                .run = receipts::verify};
-const Command k_receipts_export{.noun = "receipts",
-                                .verb = "export",
-                                .summary = "print the receipts of lent hosts for other programs",
-                                .examples = receipts::k_export_examples,
-                                .description = "Prints all receipts with both signatures, one a line (gridctl-lend(7), RECEIPTS), or without signatures as "
-                                               "comma-separated values.",
-                                .options = receipts::k_export_options,
-                                .exit_codes = k_exits_state,
-                                .run = receipts::export_all};
+const Command k_receipts_ls{
+    .name = "receipts ls",
+    .summary = "list what attempts on lent hosts have cost",
+    .examples = {{"What did the jobs on lent hosts cost?", "gridctl receipts ls"},
+                 {"The receipts on which the two sides disagree",
+                  "gridctl receipts ls --json | jq '.[] | select(.verdict == \"disputed\")'"}},
+    .description =
+        "Lists the receipts of hosts whose owners ask a price: one for each attempt that has ended there, signed by "
+        "the "
+        "host. gridctl has compared each with what it saw itself, and has signed whether it agrees. Where it does not, "
+        "both figures are shown, and costs and budgets count its own.",
+    .options = {k_receipt_job_option},
+    .exit_codes = k_exits_state,
+    .run = receipts::ls};
+const Command k_receipts_verify{
+    .name = "receipts verify",
+    .summary = "check the receipts of lent hosts",
+    .examples = {{"Check signatures and links", "gridctl receipts verify"},
+                 {"Compare with the receipts that the owner has exported", "gridctl receipts verify bob.jsonl"}},
+    .description =
+        "Checks all signatures, amounts and links: a byte that was changed, a receipt that "
+        "is missing, an end that was cut off, and a fork (two receipts that follow the "
+        "same one) are each named, and the exit code is 7.\n\nWith FILE, what the other "
+        "side has exported is checked and compared with the receipts here.",
+    .positionals = {{"FILE|-", Completion::file, false}},
+    .exit_codes = k_exits_job,
+    .run = receipts::verify};
+const Command k_receipts_export{
+    .name = "receipts export",
+    .summary = "print the receipts of lent hosts for other programs",
+    .examples = {{"For the owner to compare", "gridctl receipts export > mine.jsonl"},
+                 {"For a spreadsheet", "gridctl receipts export --format csv > receipts.csv"}},
+    .description =
+        "Prints all receipts with both signatures, one a line (gridctl-lend(7), RECEIPTS), or without signatures as "
+        "comma-separated values.",
+    .options = {k_receipt_format_option},
+    .exit_codes = k_exits_state,
+    .run = receipts::export_all};
 
 }  // namespace gridctl::cmd

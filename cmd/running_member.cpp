@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/running_member.hpp"
 
-#include <algorithm>
-
 #include "control/reach/pace.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "sched/ranks.hpp"
@@ -25,7 +23,7 @@ Result<Chosen> member_of_rank(const registry::Job& job, const job::Attempt& atte
     first += ranks;
   }
   return make_error(Code::not_found, "job " + job.id.value + " has no rank " + std::to_string(wanted) + ", only " +
-                                         std::to_string(first) + (first == 1 ? " rank" : " ranks"));
+                                         ui::counted(first, "rank"));
 }
 }  // namespace
 

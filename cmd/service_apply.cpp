@@ -2,28 +2,19 @@
 // Implements a new version of a running service; see control/serve/roll.
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/job_changes.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/service_now.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/follow/secrets.hpp"
 #include "control/serve/roll.hpp"
-#include "os/clock.hpp"
 #include "os/files.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 
 namespace service_apply {
 namespace {
-constexpr Example k_examples[] = {
-    {"Run the file's version of a service, one replica after the other", "gridctl service apply chat.yaml"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
-constexpr int k_exits[] = {1, 2, 3, 4, 5, 7, 9};
-
 // Checks keys for which the gateway supports only one value.
 Result<void> check_same_address(const job::Spec& before, const job::Spec& after) {
   std::string key;
@@ -127,7 +118,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return make_error(Code::exists,
                       "job " + leader->name + " (" + leader->id.value + ") is running and is not a service",
                       "gridctl job cancel " + leader->id.value);
-  for (const std::string& warning : file.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : file.warnings) context.warn(warning);
   TRY(check_same_address(leader->spec, file.spec));
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, file.spec));
   TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(leader->id));
@@ -151,18 +142,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace service_apply
 
 const Command k_service_apply{
-    .noun = "service",
-    .verb = "apply",
+    .name = "service apply",
     .summary = "replace a service by a new version while it answers",
-    .examples = service_apply::k_examples,
+    .examples = {{"Run the file's version of a service, one replica after the other",
+                 "gridctl service apply chat.yaml"}},
     .description =
         "Starts one more replica with the file's version. When its probe passes, the other replicas get the new "
         "version one after the other: each finishes its requests, is stopped, and is ready again before the next one's "
         "turn. If the first replica of the new version finds no host or does not get ready, it is stopped, and the "
         "earlier version keeps running. If the service does not run, the file is submitted. After an interruption, run "
         "the same command again: it continues where it stopped.",
-    .positionals = service_apply::k_positionals,
-    .exit_codes = service_apply::k_exits,
+    .positionals = {{"FILE.yaml", Completion::file}},
+    .exit_codes = {1, 2, 3, 4, 5, 7, 9},
     .waits = true,
     .run = service_apply::run};
 

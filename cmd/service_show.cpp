@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/recovery_view.hpp"
 #include "cmd/service_now.hpp"
-#include "cmd/tolerance_view.hpp"
 #include "control/reach/version.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace service_show {
 namespace {
-constexpr Example k_ls_examples[] = {{"List services and how many of their replicas are ready", "gridctl service ls"}};
-constexpr Example k_show_examples[] = {
-    {"Show the replicas of a service", "gridctl service show chat"},
-    {"Wait in a script until two are ready", "gridctl service show chat --json | jq '.ready >= 2'"}};
-constexpr Example k_url_examples[] = {{"Ask a service", "curl $(gridctl service url chat)/v1/models"}};
-constexpr Option k_ls_options[] = {{"all", 'a', "", "also services that have ended"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::job}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
 
 std::string replica_json(const ReplicaNow& one) {
   const control::ServerLine told = one.told.value_or(control::ServerLine{});
@@ -136,22 +127,22 @@ Result<int> url(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace service_show
 
-const Command k_service_ls{.noun = "service",
-                           .verb = "ls",
-                           .summary = "list services",
-                           .examples = service_show::k_ls_examples,
-                           .description =
-                               "READY counts the replicas whose probe passes; they get requests. FAILED counts "
-                               "answers of 500 and above and connections that broke.",
-                           .options = service_show::k_ls_options,
-                           .exit_codes = k_exits_state,
-                           .run = service_show::ls};
+const Command k_service_ls{
+    .name = "service ls",
+    .summary = "list services",
+    .examples = {{"List services and how many of their replicas are ready", "gridctl service ls"}},
+    .description =
+        "READY counts the replicas whose probe passes; they get requests. FAILED counts "
+        "answers of 500 and above and connections that broke.",
+    .options = {{"all", 'a', "", "also services that have ended"}},
+    .exit_codes = k_exits_state,
+    .run = service_show::ls};
 
 const Command k_service_show{
-    .noun = "service",
-    .verb = "show",
+    .name = "service show",
     .summary = "show the replicas of a service and their requests",
-    .examples = service_show::k_show_examples,
+    .examples = {{"Show the replicas of a service", "gridctl service show chat"},
+                 {"Wait in a script until two are ready", "gridctl service show chat --json | jq '.ready >= 2'"}},
     .description =
         "Shows the address of the service, its requests, and each replica: where it runs, whether its probe "
         "passes, and how many requests it has under way.",
@@ -160,10 +151,9 @@ const Command k_service_show{
     .run = service_show::show};
 
 const Command k_service_url{
-    .noun = "service",
-    .verb = "url",
+    .name = "service url",
     .summary = "print the address of a service",
-    .examples = service_show::k_url_examples,
+    .examples = {{"Ask a service", "curl $(gridctl service url chat)/v1/models"}},
     .description =
         "Prints the address alone, for scripts. The address is on this machine, and stays the same while "
         "replicas move. Requests that come while no replica is ready wait for one, up to 60 s.",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/service_now.hpp"
 #include "control/daemon/daemon.hpp"
@@ -11,17 +10,7 @@ namespace service_stop {
 namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 constexpr Duration k_drain_look = std::chrono::milliseconds{100};
-constexpr Example k_stop_examples[] = {
-    {"Stop a service when its requests are answered", "gridctl service stop chat"},
-    {"Stop it at once, and wait until nothing of it runs", "gridctl service stop chat --now --wait"}};
-constexpr Example k_logs_examples[] = {{"Print the output of the first replica", "gridctl service logs chat"},
-                                       {"Follow the second one", "gridctl service logs -f chat --replica 2"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::job}};
-constexpr Option k_stop_options[] = {{"now", 0, "", "do not wait for requests that are under way"},
-                                     {"wait", 0, "", "return when all replicas have ended"}};
-constexpr Option k_logs_options[] = {{"follow", 'f', "", "continue until the replica ends"},
-                                     {"tail", 'n', "N", "start with the last N lines"},
-                                     {"replica", 0, "N", "the output of this replica", "1"}};
+const std::initializer_list<Positional> k_positionals = {{"NAME", Completion::job}};
 
 // Refuses new requests, and lets those under way finish. A refused client learns it at once.
 void drain(Context& context, registry::JobRecords& registry, const JobId& id, Duration most) {
@@ -71,26 +60,29 @@ Result<int> logs(Context& context, const Parsed& parsed) {
 }  // namespace service_stop
 
 const Command k_service_stop{
-    .noun = "service",
-    .verb = "stop",
+    .name = "service stop",
     .summary = "stop a service",
-    .examples = service_stop::k_stop_examples,
+    .examples = {{"Stop a service when its requests are answered", "gridctl service stop chat"},
+                 {"Stop it at once, and wait until nothing of it runs", "gridctl service stop chat --now --wait"}},
     .description =
         "Takes no new requests, waits until those that are under way are answered, at most as long as 'drain' of "
         "the job file says, and stops all replicas.",
     .positionals = service_stop::k_positionals,
-    .options = service_stop::k_stop_options,
+    .options = {{"now", 0, "", "do not wait for requests that are under way"},
+                {"wait", 0, "", "return when all replicas have ended"}},
     .exit_codes = k_exits_follow,
     .waits = true,
     .run = service_stop::stop};
 
-const Command k_service_logs{.noun = "service",
-                             .verb = "logs",
+const Command k_service_logs{.name = "service logs",
                              .summary = "print the output of a replica",
-                             .examples = service_stop::k_logs_examples,
+                             .examples = {{"Print the output of the first replica", "gridctl service logs chat"},
+                                          {"Follow the second one", "gridctl service logs -f chat --replica 2"}},
                              .description = "Prints the output of one replica, on all hosts where it ran.",
                              .positionals = service_stop::k_positionals,
-                             .options = service_stop::k_logs_options,
+                             .options = {{"follow", 'f', "", "continue until the replica ends"},
+                                         {"tail", 'n', "N", "start with the last N lines"},
+                                         {"replica", 0, "N", "the output of this replica", "1"}},
                              .exit_codes = k_exits_job,
                              .waits = true,
                              .run = service_stop::logs};

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
 
-#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/sim_question.hpp"
 #include "os/loop.hpp"
 #include "sched/interval.hpp"
-#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 
@@ -19,32 +16,6 @@ namespace {
 using forecast::HostModel;
 using Interval = job::CheckpointPolicy::Interval;
 constexpr std::size_t k_alone_max = 8;  // hosts that are also tried alone
-
-constexpr Example k_examples[] = {
-    {"Predict when the job will be done, and at what cost", "gridctl sim train.yaml --work 40h --from-registry"},
-    {"Predict it for hosts that you might rent", "gridctl sim train.yaml --work 10d --hosts hosts.yaml --deadline 14d"},
-    {"Replay a recorded trace of spot instances", "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
-    {"Compare intervals, for a checkpoint of 14 GB",
-     "gridctl sim train.yaml --work 40h --hosts hosts.yaml --size 14GB --interval auto,5m,30m,off"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
-constexpr Option k_options[] = {
-    {"work", 0, "TIME", "compute time on a host of speed 1, without checkpoints and failures"},
-    {"hosts", 0, "FILE", "hosts and their failure rates; see gridctl-sim(5)", "", Completion::file},
-    {"from-registry", 0, "", "use the registered providers and gridctl's observations of them"},
-    {"trace", 0, "[HOST=]FILE", "recorded availability of HOST, or of all hosts", "", Completion::file, "", true},
-    {"runs", 0, "N", "number of simulated runs per choice", "1000"},
-    {"seed", 0, "N", "random seed; the same seed gives the same figures", "1"},
-    {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and the intervals around it",
-     Completion::nothing, "", true},
-    {"stall", 0, "TIME", "how long a checkpoint pauses the job", "as measured for a job with this name, otherwise 5s"},
-    {"size", 0, "SIZE", "size of a checkpoint; with the host's uplink, it determines when the checkpoint is safe",
-     "as measured, otherwise 1GiB"},
-    {"upload", 0, "TIME", "time until a checkpoint is safe, on every host", "size over uplink"},
-    {"restore", 0, "TIME", "time to bring a checkpoint to a new host", "as long as the upload"},
-    {"deadline", 0, "TIME", "deadline of the job; gridctl chooses hosts for it and reports how likely it is met",
-     "deadline or max_duration of the job file"},
-    {"horizon", 0, "TIME", "count runs that take longer as unfinished", "20 times the work, at least 30d"}};
-constexpr int k_exits[] = {4, 7, 130};
 
 // Returns the hosts that can run it, if all of them are available.
 Result<std::vector<const HostModel*>> fitting(const SimQuestion& question) {
@@ -247,10 +218,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace sim
 
 const Command k_sim{
-    .noun = "sim",
-    .verb = "",
+    .name = "sim",
     .summary = "predict time, cost and lost work of a job",
-    .examples = sim::k_examples,
+    .examples = {{"Predict when the job will be done, and at what cost",
+                  "gridctl sim train.yaml --work 40h --from-registry"},
+                 {"Predict it for hosts that you might rent",
+                  "gridctl sim train.yaml --work 10d --hosts hosts.yaml --deadline 14d"},
+                 {"Replay a recorded trace of spot instances",
+                  "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
+                 {"Compare intervals, for a checkpoint of 14 GB",
+                  "gridctl sim train.yaml --work 40h --hosts hosts.yaml --size 14GB --interval auto,5m,30m,off"}},
     .description =
         "Simulates the job many times on virtual hosts that fail at declared or observed rates, with the controller's "
         "own decisions: which host to use, when to give up a silent host, how often to save. For several checkpoint "
@@ -267,9 +244,26 @@ const Command k_sim{
         "continues when there are enough hosts again; its hosts move for no deadline or price here, and an elastic job "
         "grows only when it restarts. Links between hosts are not considered.\n\nThe same seed gives the same figures, "
         "and all choices meet the same failures.",
-    .positionals = sim::k_positionals,
-    .options = sim::k_options,
-    .exit_codes = sim::k_exits,
+    .positionals = {{"FILE.yaml", Completion::file}},
+    .options =
+        {{"work", 0, "TIME", "compute time on a host of speed 1, without checkpoints and failures"},
+         {"hosts", 0, "FILE", "hosts and their failure rates; see gridctl-sim(5)", "", Completion::file},
+         {"from-registry", 0, "", "use the registered providers and gridctl's observations of them"},
+         {"trace", 0, "[HOST=]FILE", "recorded availability of HOST, or of all hosts", "", Completion::file, "", true},
+         {"runs", 0, "N", "number of simulated runs per choice", "1000"},
+         {"seed", 0, "N", "random seed; the same seed gives the same figures", "1"},
+         {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and the intervals around it",
+          Completion::nothing, "", true},
+         {"stall", 0, "TIME", "how long a checkpoint pauses the job",
+          "as measured for a job with this name, otherwise 5s"},
+         {"size", 0, "SIZE", "size of a checkpoint; with the host's uplink, it determines when the checkpoint is safe",
+          "as measured, otherwise 1GiB"},
+         {"upload", 0, "TIME", "time until a checkpoint is safe, on every host", "size over uplink"},
+         {"restore", 0, "TIME", "time to bring a checkpoint to a new host", "as long as the upload"},
+         {"deadline", 0, "TIME", "deadline of the job; gridctl chooses hosts for it and reports how likely it is met",
+          "deadline or max_duration of the job file"},
+         {"horizon", 0, "TIME", "count runs that take longer as unfinished", "20 times the work, at least 30d"}},
+    .exit_codes = {4, 7, 130},
     .run = sim::run};
 
 }  // namespace gridctl::cmd

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/sim_question.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/provider_facts.hpp"
 #include "config/job_file.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/tuning.hpp"
@@ -33,11 +31,6 @@ struct Costs {
   double size = k_size_assumed;                  // bytes
 };
 
-double figure(const registry::Provider& provider, std::string_view name, double otherwise) {
-  const auto found = provider.figures.find(name);
-  return found == provider.figures.end() || !(found->second > 0) ? otherwise : found->second;
-}
-
 forecast::HostModel model_of(const registry::Provider& provider) {
   forecast::HostModel host;
   host.facts = control::facts_of(provider);
@@ -48,7 +41,8 @@ forecast::HostModel model_of(const registry::Provider& provider) {
     host.rate_spread = std::min(k_spread_max, std::log(seen.high_per_hour / seen.low_per_hour) / (2 * k_band));
   const bool watched = seen.hours > 0 && seen.up_share > 0 && seen.up_share < 1;
   host.outage = watched ? (1 - seen.up_share) / seen.up_share / seen.rate_per_hour * 3600 : forecast::k_outage_assumed;
-  host.start = figure(provider, "start_time", forecast::k_start_assumed);
+  const auto start = ui::figure(provider, "start_time");
+  host.start = start && *start > 0 ? *start : forecast::k_start_assumed;
   host.uplink = forecast::assumed_uplink(provider.host_class);
   return host;
 }
@@ -286,7 +280,7 @@ Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed) {
                       "gridctl sim --help");
   SimQuestion question;
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed.positionals[0]));
-  for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  for (const std::string& warning : job.warnings) context.warn(warning);
   if (job.spec.twins > 1)
     context.note("warning: one twin is simulated, not " + std::to_string(job.spec.twins) + " at once");
   question.spec = std::move(job.spec);

@@ -4,9 +4,8 @@
 
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
+#include "cmd/context.hpp"
 #include "cmd/sim_question.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cctype>
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
@@ -15,24 +12,6 @@ namespace gridctl::cmd {
 
 namespace store_add {
 namespace {
-constexpr Example k_examples[] = {
-    {"Keep copies on another disk", "gridctl store add nas dir:/mnt/nas/gridctl"},
-    {"Use it also for jobs that must stay in Germany", "gridctl store add nas dir:/mnt/nas/gridctl --location DE"},
-    {"Keep copies on a provider", "gridctl store add ada ssh://ada/copies"},
-    {"Keep copies in a bucket of your own S3 server",
-     "gridctl store add lab s3://ckpt/me --endpoint https://s3.lab.example"},
-    {"Take over the remote of a lost laptop", "gridctl store add nas dir:/mnt/nas/gridctl --take-over"}};
-constexpr Positional k_positionals[] = {{"NAME"}, {"REMOTE"}};
-constexpr Option k_options[] = {
-    {"endpoint", 0, "URL", "the S3 server", "AWS"},
-    {"region", 0, "NAME", "region for signing requests", "as the environment or the profile says"},
-    {"profile", 0, "NAME", "profile in ~/.aws/credentials", "as the environment says"},
-    {"location", 0, "REGION", "location for data residency, such as DE; for ssh://, the provider's region applies",
-     "not known"},
-    {"lent", 0, "", "owned by others: receives no copies of private jobs; for ssh://, the provider's label applies"},
-    {"take-over", 0, "", "take it over from another state directory with the same key"},
-    {"discard", 0, "", "remove the copies of a store with another key"}};
-
 constexpr std::size_t k_location_max = 32;
 
 Result<void> check_options(const Parsed& parsed, control::RemoteKind kind) {
@@ -147,10 +126,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_add
 
 const Command k_store_add{
-    .noun = "store",
-    .verb = "add",
+    .name = "store add",
     .summary = "add a remote for copies of checkpoints",
-    .examples = store_add::k_examples,
+    .examples = {{"Keep copies on another disk", "gridctl store add nas dir:/mnt/nas/gridctl"},
+                 {"Use it also for jobs that must stay in Germany",
+                  "gridctl store add nas dir:/mnt/nas/gridctl --location DE"},
+                 {"Keep copies on a provider", "gridctl store add ada ssh://ada/copies"},
+                 {"Keep copies in a bucket of your own S3 server",
+                  "gridctl store add lab s3://ckpt/me --endpoint https://s3.lab.example"},
+                 {"Take over the remote of a lost laptop", "gridctl store add nas dir:/mnt/nas/gridctl --take-over"}},
     .description =
         "Tests the remote by writing, listing, reading and removing a small object, marks it as belonging to this "
         "store, and saves it as NAME. REMOTE is dir:/path, ssh://provider/path or s3://bucket/prefix. It must be empty "
@@ -160,8 +144,16 @@ const Command k_store_add{
         "is a folder in the home directory of the provider's login user; ssh://provider//path is an absolute path. "
         "gridctl creates the folder if its parent exists.\n\nOnly one state directory writes to a remote. "
         "gridctl-store(5) describes what a remote can and cannot do to copies.",
-    .positionals = store_add::k_positionals,
-    .options = store_add::k_options,
+    .positionals = {{"NAME"}, {"REMOTE"}},
+    .options = {{"endpoint", 0, "URL", "the S3 server", "AWS"},
+                {"region", 0, "NAME", "region for signing requests", "as the environment or the profile says"},
+                {"profile", 0, "NAME", "profile in ~/.aws/credentials", "as the environment says"},
+                {"location", 0, "REGION",
+                 "location for data residency, such as DE; for ssh://, the provider's region applies", "not known"},
+                {"lent", 0, "",
+                 "owned by others: receives no copies of private jobs; for ssh://, the provider's label applies"},
+                {"take-over", 0, "", "take it over from another state directory with the same key"},
+                {"discard", 0, "", "remove the copies of a store with another key"}},
     .exit_codes = k_exits_remote,
     .run = store_add::run};
 

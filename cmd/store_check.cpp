@@ -3,8 +3,6 @@
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
@@ -13,13 +11,6 @@ namespace gridctl::cmd {
 
 namespace store_check {
 namespace {
-constexpr Example k_examples[] = {{"Check that everything is there, and read a tenth of it", "gridctl store check nas"},
-                                  {"Read everything", "gridctl store check nas --all"},
-                                  {"Repair both sides", "gridctl store check nas --all --repair"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
-constexpr Option k_options[] = {{"share", 0, "PERCENT", "share of the data to read, chosen at random", "10%"},
-                                {"all", 0, "", "read everything"},
-                                {"repair", 0, "", "repair each side from the other"}};
 constexpr std::size_t k_findings_shown = 50;
 
 Result<double> share_of(const Parsed& parsed) {
@@ -98,17 +89,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_check
 
 const Command k_store_check{
-    .noun = "store",
-    .verb = "check",
+    .name = "store check",
     .summary = "verify copies at a remote",
-    .examples = store_check::k_examples,
+    .examples = {{"Check that everything is there, and read a tenth of it", "gridctl store check nas"},
+                 {"Read everything", "gridctl store check nas --all"},
+                 {"Repair both sides", "gridctl store check nas --all --repair"}},
     .description =
         "Lists the remote, reads every record, checks that every required pack exists, and reads and verifies a share "
         "of the packs. gridctl believes nothing the remote says without verifying its hash or seal.\n\nWith --repair, "
         "gridctl first restores the chunks that are damaged here from the remote, and then rewrites those that are "
         "damaged there. It reports whatever is intact on neither side, and leaves it as it is.",
-    .positionals = store_check::k_positionals,
-    .options = store_check::k_options,
+    .positionals = {{"NAME", Completion::remote}},
+    .options = {{"share", 0, "PERCENT", "share of the data to read, chosen at random", "10%"},
+                {"all", 0, "", "read everything"},
+                {"repair", 0, "", "repair each side from the other"}},
     .exit_codes = k_exits_remote,
     .run = store_check::run};
 

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remotes.hpp"
 #include "store/remote.hpp"
-#include "ui/human.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
 namespace store_ls {
 namespace {
-constexpr Example k_examples[] = {
-    {"List remotes and missing copies", "gridctl store ls"},
-    {"List the checkpoints at one remote", "gridctl store ls nas"},
-    {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
-
 struct Line {
   registry::Remote remote;
   control::RemoteOffer offer{};
@@ -171,10 +160,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_ls
 
 const Command k_store_ls{
-    .noun = "store",
-    .verb = "ls",
+    .name = "store ls",
     .summary = "list remotes, or the checkpoints at one",
-    .examples = store_ls::k_examples,
+    .examples = {{"List remotes and missing copies", "gridctl store ls"},
+                 {"List the checkpoints at one remote", "gridctl store ls nas"},
+                 {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}},
     .description =
         "Without a name, gridctl contacts no remote. COPIES counts checkpoints that the remote acknowledged. DUE "
         "counts those that are still to be copied because their jobs ask for copies. MISSING counts everything that "
@@ -182,7 +172,7 @@ const Command k_store_ls{
         "with the reason. LOCATION comes from gridctl store add --location, or is the provider's region.\n\nWith a "
         "name, gridctl reads the remote's records, decrypts and verifies each, and checks that its packs exist. "
         "`gridctl store check` also reads the packs.",
-    .positionals = store_ls::k_positionals,
+    .positionals = {{"NAME", Completion::remote, false}},
     .exit_codes = k_exits_remote,
     .run = store_ls::run};
 

@@ -3,7 +3,6 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 

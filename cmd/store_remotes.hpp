@@ -7,12 +7,12 @@
 
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
-#include "registry/copy_records.hpp"
+#include "registry/all_records.hpp"
 #include "store/copying.hpp"
 
 namespace gridctl::cmd {
 
-inline constexpr int k_exits_remote[] = {3, 5, 6, 7, 8};
+inline constexpr std::initializer_list<int> k_exits_remote = {3, 5, 6, 7, 8};
 
 // Returns the remote that is named, or all; not_found if there are none.
 [[nodiscard]] Result<std::vector<registry::Remote>> chosen_remotes(registry::CopyRecords& registry, const Parsed& parsed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
@@ -11,11 +9,6 @@ namespace gridctl::cmd {
 
 namespace store_rm {
 namespace {
-constexpr Example k_examples[] = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
-                                  {"Remove the remote and its copies", "gridctl store rm nas --delete"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
-constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
-
 // Removes the records first, because a copy that has a record must be complete.
 Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Remote& remote) {
   TRY_ASSIGN(control::SshNetwork net, network_of(context, registry));
@@ -43,15 +36,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace store_rm
 
-const Command k_store_rm{.noun = "store",
-                         .verb = "rm",
+const Command k_store_rm{.name = "store rm",
                          .summary = "remove a remote",
-                         .examples = store_rm::k_examples,
+                         .examples = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
+                                      {"Remove the remote and its copies", "gridctl store rm nas --delete"}},
                          .description =
                              "Removes a remote and the list of its copies. The copies stay there, and gridctl finds "
                              "them when you add the remote again. With --delete, gridctl removes them.",
-                         .positionals = store_rm::k_positionals,
-                         .options = store_rm::k_options,
+                         .positionals = {{"NAME", Completion::remote}},
+                         .options = {{"delete", 0, "", "remove its copies first"}},
                          .exit_codes = k_exits_remote,
                          .run = store_rm::run};
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <set>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/network.hpp"
 #include "cmd/store_remotes.hpp"
 #include "control/copies/copy_plan.hpp"
@@ -17,13 +13,6 @@ namespace gridctl::cmd {
 
 namespace store_sync {
 namespace {
-constexpr Example k_examples[] = {
-    {"Copy all checkpoints to all remotes", "gridctl store sync"},
-    {"Copy to one remote, and remove copies that are no longer needed there", "gridctl store sync nas --prune"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
-constexpr Option k_options[] = {
-    {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
-
 struct Synced {
   std::string name;
   std::uint64_t copied = 0, packs = 0, bytes = 0, records_removed = 0, packs_removed = 0, bytes_freed = 0;
@@ -130,7 +119,7 @@ void tell(Context& context, const Synced& synced) {
   std::string text =
       synced.name + ": " +
       (synced.copied == 0 ? std::string("nothing was missing")
-                          : std::to_string(synced.copied) + (synced.copied == 1 ? " checkpoint" : " checkpoints") +
+                          : ui::counted(synced.copied, "checkpoint") +
                                 " copied, " + format_size(synced.bytes) + " sent");
   if (synced.records_removed + synced.packs_removed > 0)
     text += "; removed " + std::to_string(synced.records_removed) + " records and " +
@@ -141,7 +130,7 @@ void tell(Context& context, const Synced& synced) {
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Remote> remotes, chosen_remotes(registry, parsed));
-  std::string list;
+  std::vector<std::string> list;
   std::optional<Error> failed;
   for (const registry::Remote& remote : remotes) {
     Synced synced;
@@ -151,14 +140,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
       synced.error = done.error();
       TRY(registry.note_trouble(remote.name, context.now(), done.error()));
     }
-    if (context.json) list += (list.empty() ? "" : ",") + json_of(synced);
+    if (context.json) list.push_back(json_of(synced));
     else tell(context, synced);
     if (synced.error && !failed) failed = *synced.error;
     if (!synced.problems.empty() && !failed)
       failed = make_error(Code::checkpoint_damaged, "some checkpoints are damaged here and were not copied",
                           "gridctl store check " + remote.name + " --repair");
   }
-  if (context.json) context.print_line("[" + list + "]");
+  if (context.json) context.print_line("[" + join(list, ",") + "]");
   if (failed) return *failed;
   return 0;
 }
@@ -166,18 +155,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace store_sync
 
 const Command k_store_sync{
-    .noun = "store",
-    .verb = "sync",
+    .name = "store sync",
     .summary = "copy missing checkpoints to remotes",
-    .examples = store_sync::k_examples,
+    .examples = {{"Copy all checkpoints to all remotes", "gridctl store sync"},
+                 {"Copy to one remote, and remove copies that are no longer needed there",
+                  "gridctl store sync nas --prune"}},
     .description =
         "Copies every checkpoint in this store, newest first, to one remote or to all. A checkpoint counts as copied "
         "once the remote acknowledges its record, which is written after all its data. After Ctrl-C or a broken "
         "connection, the next run continues without sending anything twice.\n\nWith --prune, gridctl removes records "
         "of checkpoints that were removed here, and then packs that no record needs. It removes nothing unless it "
         "could list and read everything there.",
-    .positionals = store_sync::k_positionals,
-    .options = store_sync::k_options,
+    .positionals = {{"NAME", Completion::remote, false}},
+    .options = {{"prune", 0, "",
+                "remove records of checkpoints that were removed here, and packs that no record needs"}},
     .exit_codes = k_exits_remote,
     .run = store_sync::run};
 

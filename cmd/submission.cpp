@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/submission.hpp"
 
-#include <algorithm>
-
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "cmd/json_text.hpp"
 #include "bag/journal.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/daemon/user_settings.hpp"
@@ -13,7 +10,6 @@
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
-#include "os/terminal.hpp"
 
 namespace gridctl::cmd {
 
@@ -68,8 +64,7 @@ std::vector<std::string> sent_in_words(const std::vector<control::InputListing>&
   for (const control::InputListing& one : sent) {
     std::vector<std::string> largest;
     for (const auto& file : one.largest) largest.push_back(file.path + " " + format_size(file.bytes));
-    lines.push_back("sends " + what_of(one) + ": " + std::to_string(one.files) +
-                    (one.files == 1 ? " file, " : " files, ") + format_size(one.bytes) +
+    lines.push_back("sends " + what_of(one) + ": " + ui::counted(one.files, "file") + ", " + format_size(one.bytes) +
                     (one.files > 1 ? "; largest " + join(largest, ", ") : ""));
     if (!one.notes.empty()) lines.push_back("  left out: " + first_of(one.notes));
     if (!one.keys.empty())

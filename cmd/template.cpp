@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements gridctl template: distributed trainings as starting points.
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 #include "cmd/template_files.hpp"
 #include "os/files.hpp"
 #include "ui/table.hpp"
@@ -11,14 +9,6 @@ namespace gridctl::cmd {
 
 namespace template_of {
 namespace {
-constexpr Positional k_name[] = {{"NAME"}};
-constexpr Positional k_name_and_folder[] = {{"NAME"}, {"DIR", Completion::directory, false}};
-constexpr Example k_ls_examples[] = {{"List the templates", "gridctl template ls"}};
-constexpr Example k_show_examples[] = {{"What a template holds", "gridctl template show fsdp"}};
-constexpr Example k_new_examples[] = {
-    {"Begin with DistributedDataParallel, in the folder ddp", "gridctl template new torchrun ddp"},
-    {"And try where it would run", "cd ddp && gridctl job submit --dry-run job.yaml"}};
-
 std::string files_json(const Template& one, bool texts) {
   return json_list(one.files, [&](const TemplateFile& file) {
     JsonObject json;
@@ -71,37 +61,33 @@ Result<int> make(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace template_of
 
-constexpr int k_exits_template[] = {3};
-constexpr int k_exits_template_new[] = {3, 5, 6};
-
-const Command k_template_ls{.noun = "template",
-                            .verb = "ls",
+const Command k_template_ls{.name = "template ls",
                             .summary = "what there is to begin with",
-                            .examples = template_of::k_ls_examples,
+                            .examples = {{"List the templates", "gridctl template ls"}},
                             .description = "Lists the job files with programs that gridctl carries: distributed training "
                                            "jobs that save checkpoints and survive the loss of a host.",
                             .run = template_of::ls};
 
-const Command k_template_show{.noun = "template",
-                              .verb = "show",
+const Command k_template_show{.name = "template show",
                               .summary = "the files of a template",
-                              .examples = template_of::k_show_examples,
+                              .examples = {{"What a template holds", "gridctl template show fsdp"}},
                               .description = "Prints the files of a template, as 'gridctl template new' writes them.",
-                              .positionals = template_of::k_name,
-                              .exit_codes = k_exits_template,
+                              .positionals = {{"NAME"}},
+                              .exit_codes = {3},
                               .run = template_of::show};
 
 const Command k_template_new{
-    .noun = "template",
-    .verb = "new",
+    .name = "template new",
     .summary = "write a template's files into a folder",
-    .examples = template_of::k_new_examples,
+    .examples = {{"Begin with DistributedDataParallel, in the folder ddp", "gridctl template new torchrun ddp"},
+                 {"And try where it would run", "cd ddp && gridctl job submit --dry-run job.yaml"}},
     .description =
-        "Writes a job file, a small program that runs as it is, on CPUs too, and where it helps a module that saves and "
+        "Writes a job file, a small program that runs as it is, on CPUs too, and where it helps a module that saves "
+        "and "
         "loads model, optimizer, scheduler, step and random numbers whole or not at all. Replace the example's model "
         "with yours. Nothing is overwritten.",
-    .positionals = template_of::k_name_and_folder,
-    .exit_codes = k_exits_template_new,
+    .positionals = {{"NAME"}, {"DIR", Completion::directory, false}},
+    .exit_codes = {3, 5, 6},
     .run = template_of::make};
 
 }  // namespace gridctl::cmd

@@ -2,7 +2,6 @@
 // Holds the job files for new users, which the program carries: the folder cmd/templates/.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

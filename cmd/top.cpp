@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
-#include <optional>
-#include <span>
 
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/followed.hpp"
-#include "control/daemon/daemon.hpp"
+#include "cmd/follow.hpp"
 #include "os/loop.hpp"
 #include "os/ready.hpp"
 #include "os/terminal.hpp"
@@ -23,11 +18,6 @@ namespace {
 constexpr Duration k_refresh = std::chrono::seconds{2};
 constexpr int k_in = 0, k_out = 1;
 constexpr char k_ctrl_c = 3;
-
-constexpr Example k_examples[] = {{"Watch all hosts and jobs; q ends it", "gridctl top"},
-                                  {"Print it once", "gridctl top --once"},
-                                  {"In a script", "gridctl top --json | jq '.providers[] | {name, gpu_busy_percent}'"}};
-constexpr Option k_options[] = {{"once", 0, "", "print it once, also on a terminal"}};
 
 // Reads hosts and jobs again only after the registry has changed, because inventories of a thousand hosts take a while.
 class Looker {
@@ -123,17 +113,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace top
 
-const Command k_top{.noun = "top",
-                    .verb = "",
+const Command k_top{.name = "top",
                     .summary = "show all hosts and active jobs on one screen",
-                    .examples = top::k_examples,
+                    .examples = {{"Watch all hosts and jobs; q ends it", "gridctl top"},
+                                 {"Print it once", "gridctl top --once"},
+                                 {"In a script", "gridctl top --json | jq '.providers[] | {name, gpu_busy_percent}'"}},
                     .description =
                         "Shows every host with its load and every job that has not ended with the use of its GPUs, their "
                         "memory and temperature, and its processors, and refreshes every two seconds until q is typed. "
                         "Hosts report figures every ten seconds while a daemon follows jobs there; a figure that is "
                         "older than a minute is shown as -. Without a terminal, or with --once or --json, the screen is "
                         "printed once.",
-                    .options = top::k_options,
+                    .options = {{"once", 0, "", "print it once, also on a terminal"}},
                     .exit_codes = k_exits_state,
                     .run = top::run};
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses neither the state directory nor a library, because scripts ask for the version often.
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/json_text.hpp"
 
 namespace gridctl::cmd {
 
 namespace version {
 namespace {
 #include "commit.inc"
-
-constexpr Example k_examples[] = {{"Print the version", "gridctl version"},
-                                  {"Print it with the commit and the library versions", "gridctl version --json"}};
 
 struct Library {
   std::string_view name, version;
@@ -38,10 +33,10 @@ Result<int> run(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace version
 
-const Command k_version{.noun = "version",
-                        .verb = "",
+const Command k_version{.name = "version",
                         .summary = "print the version",
-                        .examples = version::k_examples,
+                        .examples = {{"Print the version", "gridctl version"},
+                                     {"Print it with the commit and the library versions", "gridctl version --json"}},
                         .description =
                             "Prints the version and the commit. With --json or --verbose, it also prints the versions "
                             "of the libraries that gridctl was built with.",

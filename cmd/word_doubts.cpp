@@ -2,7 +2,6 @@
 #include "cmd/word_doubts.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.hpp"
 #include "plan/device.hpp"

@@ -3,10 +3,8 @@
 // leased while it runs.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "agent/ledger.hpp"

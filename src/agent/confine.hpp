@@ -3,7 +3,6 @@
 // user. The restrictions do not isolate like a container; see gridctl-security(7).
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/result.hpp"

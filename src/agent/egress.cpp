@@ -23,7 +23,6 @@
 #include "base/text.hpp"
 #include "os/address.hpp"
 #include "os/files.hpp"
-#include "os/process.hpp"
 #include "os/shaping.hpp"
 
 namespace gridctl::agent {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "agent/ranks.hpp"
 #include "base/formatted.hpp"

@@ -16,7 +16,7 @@
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
 #include "base/text.hpp"
-#include "job/owner_limit.hpp"
+#include "job/state_words.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::agent {

@@ -27,7 +27,7 @@
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "job/owner_limit.hpp"
+#include "job/state_words.hpp"
 #include "os/random.hpp"
 #include "wire/remote.hpp"
 #include "wire/stream.hpp"

@@ -16,7 +16,7 @@
 #include "agent/process_tree.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "job/owner_limit.hpp"
+#include "job/state_words.hpp"
 #include "os/entries.hpp"
 #include "store/chunk_store.hpp"
 #include "store/gc.hpp"

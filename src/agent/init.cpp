@@ -31,7 +31,6 @@
 #include "agent/rank_output.hpp"
 #include "agent/stop_clock.hpp"
 #include "base/numbers.hpp"
-#include "base/text.hpp"
 #include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"

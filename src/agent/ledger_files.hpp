@@ -3,7 +3,6 @@
 // No name is followed through a link, and only users' own leases are read from their files.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ranks.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "os/address.hpp"
 

@@ -4,8 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "agent/attempt_dir.hpp"
 #include "agent/core.hpp"

@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include "base/bytes.hpp"
-#include "base/text.hpp"
 
 namespace gridctl::agent {
 

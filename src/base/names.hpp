@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
+
 namespace gridctl {
 
 // Works for an enumeration that counts from 0 to `last`.
@@ -25,6 +27,11 @@ class Names {
     for (std::size_t i = 0; i < words_.size(); ++i)
       if (words_[i] == word) return static_cast<Enum>(i);
     return std::nullopt;
+  }
+  // Errors: usage, "'word' is not WHAT".
+  [[nodiscard]] Result<Enum> parse(std::string_view word, std::string_view what) const {
+    if (const std::optional<Enum> found = find(word)) return *found;
+    return make_error(Code::usage, "'" + std::string(word.substr(0, 40)) + "' is not " + std::string(what));
   }
   // Returns text such as "nvidia, amd, intel".
   [[nodiscard]] std::string choices() const {

@@ -115,8 +115,6 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   return best;
 }
 
-namespace {
-// Decodes one UTF-8 character at text[at]; returns its length, or 0 when invalid (overlong, surrogate, cut off).
 std::size_t decode_utf8(std::string_view text, std::size_t at, std::uint32_t& code) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(at);
@@ -136,6 +134,7 @@ std::size_t decode_utf8(std::string_view text, std::size_t at, std::uint32_t& co
   return length;
 }
 
+namespace {
 bool is_deceptive(std::uint32_t c) {  // C1 controls, bidirectional, invisible and tag characters
   return (c >= 0x80 && c < 0xA0) || c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||

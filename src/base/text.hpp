@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ namespace gridctl {
 
 // Returns true for printable ASCII only: one byte is one column, and nothing needs to be made safe.
 [[nodiscard]] bool is_plain(std::string_view text);
+
+// Decodes one UTF-8 character at text[at]; returns its length, or 0 when invalid (overlong, surrogate, cut off).
+[[nodiscard]] std::size_t decode_utf8(std::string_view text, std::size_t at, std::uint32_t& code);
 
 // Makes foreign text safe for a terminal, as one line: line breaks become " | ", control characters caret notation
 // (^[), C1, bidirectional and invisible ones <U+XXXX>, invalid UTF-8 \xNN; '\t' stays. Cut at `line_max` bytes. Every

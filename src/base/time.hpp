@@ -3,6 +3,7 @@
 // and stored stamps only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -29,6 +30,13 @@ struct WallTime {
   std::int64_t ms = 0;
   auto operator<=>(const WallTime&) const = default;
 };
+inline WallTime operator+(WallTime t, Duration d) { return {t.ms + d / std::chrono::milliseconds{1}}; }
+inline WallTime operator-(WallTime t, Duration d) { return t + -d; }
+// Returns the longest duration that there is, 292 years, for instants farther apart: a user may name any.
+inline Duration operator-(WallTime a, WallTime b) {
+  constexpr std::int64_t k_most = Duration::max() / std::chrono::milliseconds{1};
+  return std::chrono::milliseconds{std::clamp(a.ms - b.ms, -k_most, k_most)};
+}
 
 // Formats a time as "2026-11-21T12:16:25.123Z".
 [[nodiscard]] std::string format_rfc3339(WallTime time);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/use_record.hpp"
 
 #include <algorithm>
+
+#include "base/use_record.hpp"
 
 namespace gridctl {
 

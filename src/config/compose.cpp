@@ -2,7 +2,6 @@
 // Reads a docker-compose file with one service as the equivalent job file. Each key is supported, ignored with a
 // warning that says why, or refused with what to write instead.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/numbers.hpp"
@@ -22,29 +21,26 @@ constexpr Entry k_entries[] = {{"vllm/vllm-openai", "python3 -m vllm.entrypoints
                                {"ghcr.io/huggingface/text-generation-inference", "text-generation-launcher"},
                                {"ghcr.io/huggingface/text-embeddings-inference", "text-embeddings-router"},
                                {"ollama/ollama", "ollama"}};
-struct Word {
-  std::string_view key, why;
-};
-constexpr Word k_meaningless[] = {{"restart", "a replica that ends is always started again"},
-                                  {"container_name", "gridctl names containers itself"},
-                                  {"hostname", "gridctl names containers itself"},
-                                  {"init", "gridctl has its own init"},
-                                  {"tty", "a replica has no terminal"},
-                                  {"stdin_open", "a replica has no terminal"},
-                                  {"logging", "gridctl keeps the output: gridctl service logs"},
-                                  {"labels", "gridctl does not use compose labels"},
-                                  {"networks", "a replica uses its host's network"},
-                                  {"pull_policy", "hosts pull an image that they do not have"},
-                                  {"platform", "a host's own platform is used"},
-                                  {"stop_grace_period", "see service.drain"},
-                                  {"stop_signal", "SIGTERM stops a replica"},
-                                  {"ipc", "/dev/shm has at least 1 GiB"},
-                                  {"shm_size", "/dev/shm has at least 1 GiB"},
-                                  {"ulimits", "the host's limits apply"},
-                                  {"runtime", "request GPUs with gpus or deploy.resources.reservations.devices"},
-                                  {"expose", "the service has one port"},
-                                  {"profiles", "the file's only service is always used"}};
-constexpr Word k_refused[] = {
+constexpr Remark k_meaningless[] = {{"restart", "a replica that ends is always started again"},
+                                    {"container_name", "gridctl names containers itself"},
+                                    {"hostname", "gridctl names containers itself"},
+                                    {"init", "gridctl has its own init"},
+                                    {"tty", "a replica has no terminal"},
+                                    {"stdin_open", "a replica has no terminal"},
+                                    {"logging", "gridctl keeps the output: gridctl service logs"},
+                                    {"labels", "gridctl does not use compose labels"},
+                                    {"networks", "a replica uses its host's network"},
+                                    {"pull_policy", "hosts pull an image that they do not have"},
+                                    {"platform", "a host's own platform is used"},
+                                    {"stop_grace_period", "see service.drain"},
+                                    {"stop_signal", "SIGTERM stops a replica"},
+                                    {"ipc", "/dev/shm has at least 1 GiB"},
+                                    {"shm_size", "/dev/shm has at least 1 GiB"},
+                                    {"ulimits", "the host's limits apply"},
+                                    {"runtime", "request GPUs with gpus or deploy.resources.reservations.devices"},
+                                    {"expose", "the service has one port"},
+                                    {"profiles", "the file's only service is always used"}};
+constexpr Remark k_refused[] = {
     {"build", "is not supported: build the image, and name it with 'image: NAME'"},
     {"env_file", "is not supported: write its variables under 'environment'"},
     {"depends_on",
@@ -61,19 +57,10 @@ constexpr Word k_refused[] = {
     {"configs", "is not supported: mount the file with 'volumes: [./FILE:/PATH]'"},
     {"extends", "is not supported: write the keys themselves"}};
 
-Node scalar(std::string text, Position at) {
-  Node node;
-  node.kind = Node::Kind::scalar;
-  node.text = std::move(text);
-  node.at = at;
-  return node;
-}
-
-void add(Node& map, std::string key, Node value) {
-  map.kind = Node::Kind::map;
+// Adds a value; a mapping stands where its first value does.
+void add(Node& map, const std::string& key, Node value) {
   if (map.keys.empty()) map.at = value.at;
-  map.keys.push_back({std::move(key), value.at});
-  map.items.push_back(std::move(value));
+  put(map, key, std::move(value));
 }
 
 // Quotes the words of a list for the shell; a text is left to the shell.
@@ -135,11 +122,11 @@ class Compose {
                                         ": write a file for each, and submit the ones that answer requests");
     const std::string name = services.keys[0].text;
     if (root_.find("name") != nullptr) add(job_, "name", *root_.find("name"));
-    else add(job_, "name", scalar(lower(name), services.keys[0].at));
+    else add(job_, "name", text_node(lower(name), services.keys[0].at));
     TRY_ASSIGN(const Fields fields, open_service(services.items[0], "services." + name));
     TRY(read_program(fields));
-    TRY(read_environment(fields));
-    TRY(read_volumes(fields));
+    read_environment(fields);
+    read_volumes(fields);
     TRY(read_resources_of(fields));
     TRY(read_ports_of(fields));
     TRY(read_health(fields));
@@ -163,10 +150,10 @@ class Compose {
                              "network_mode", "privileged",  "cap_add",     "security_opt", "devices",
                              "user",         "tmpfs",       "secrets",     "configs",      "extends"},
                             &unknown));
-    for (const Word& no : k_refused)
+    for (const Remark& no : k_refused)
       if (fields.find(no.key) != nullptr) unknown.push_back(fields.error(no.key, std::string(no.why)));
     if (!unknown.empty()) return all_errors(source_.file, std::move(unknown));
-    for (const Word& one : k_meaningless) fields.ignore(one.key, std::string(one.why));
+    for (const Remark& one : k_meaningless) fields.ignore(one.key, std::string(one.why));
     return fields;
   }
 
@@ -174,7 +161,7 @@ class Compose {
     const Node *image = fields.find("image"), *command = fields.find("command"), *entry = fields.find("entrypoint");
     if (image == nullptr) return fields.error("image", "missing: the image that the service runs");
     const std::string name = filled(image->text);
-    add(job_, "image", scalar(name, image->at));
+    add(job_, "image", text_node(name, image->at));
     std::string program = entry == nullptr ? "" : command_of(*entry);
     if (entry == nullptr)
       for (const Entry& known : k_entries)
@@ -191,7 +178,7 @@ class Compose {
     std::string folder;
     TRY(fields.text("working_dir", folder));
     if (!folder.empty()) run = "cd " + shell_quote(folder) + " && " + run;
-    add(job_, "run", scalar(filled(run), command == nullptr ? image->at : command->at));
+    add(job_, "run", text_node(filled(run), command == nullptr ? image->at : command->at));
     return {};
   }
 
@@ -224,18 +211,18 @@ class Compose {
   void read_variable(const std::string& name, const std::string& value, bool has_value, Position at, Node& envs,
                      Node& secrets) {
     const bool is_reference = value.starts_with("${") && value.ends_with("}") && value.find(":-") == std::string::npos;
-    if (has_value && !is_reference) return add(envs, name, scalar(filled(value), at));
+    if (has_value && !is_reference) return add(envs, name, text_node(filled(value), at));
     const std::string other = is_reference ? value.substr(2, value.find_first_of("}:?") - 2) : name;
     const auto given = context_.environment(other);
     Node secret;
     secret.at = at;
-    if (given) secret = scalar(*given, at);
+    if (given) secret = text_node(*given, at);
     add(secrets, name, std::move(secret));
   }
 
-  Result<void> read_environment(const Fields& fields) {
+  void read_environment(const Fields& fields) {
     const Node* node = fields.find("environment");
-    if (node == nullptr) return {};
+    if (node == nullptr) return;
     Node envs, secrets;
     for (std::size_t i = 0; i < node->items.size(); ++i) {
       const Node& item = node->items[i];
@@ -249,12 +236,11 @@ class Compose {
     }
     if (!envs.items.empty()) add(job_, "envs", std::move(envs));
     if (!secrets.items.empty()) add(job_, "secrets", std::move(secrets));
-    return {};
   }
 
-  Result<void> read_volumes(const Fields& fields) {
+  void read_volumes(const Fields& fields) {
     const Node* node = fields.find("volumes");
-    if (node == nullptr) return {};
+    if (node == nullptr) return;
     Node mounts;
     for (const Node& item : node->items) {
       const bool is_long = item.kind == Node::Kind::map;
@@ -268,12 +254,11 @@ class Compose {
                                  ? item.text
                                  : item.text.substr(colon + 1, item.text.find(':', colon + 1) - colon - 1);
       if (from.starts_with('.') || from.starts_with('/') || from.starts_with('~'))
-        add(mounts, to, scalar(from, item.at));
+        add(mounts, to, text_node(from, item.at));
       else
         source_.warn(item.at, "the volume at " + excerpt(to) + " is empty at each start: replicas move between hosts");
     }
     if (!mounts.items.empty()) add(job_, "file_mounts", std::move(mounts));
-    return {};
   }
 
   Result<void> read_resources_of(const Fields& fields) {
@@ -292,18 +277,18 @@ class Compose {
       const Node* wanted = deployed.find("resources");
       for (const char* kind : {"limits", "reservations"})
         if (const Node* part = wanted == nullptr ? nullptr : wanted->find(kind))
-          TRY(read_amounts(*part, resources, count, at));
+          read_amounts(*part, resources, count, at);
     }
-    if (!count.empty()) add(resources, "accelerators", scalar(count == "1" ? "nvidia" : "nvidia:" + count, at));
+    if (!count.empty()) add(resources, "accelerators", text_node(count == "1" ? "nvidia" : "nvidia:" + count, at));
     if (const Node* scale = fields.find("scale")) add(service_, "replicas", *scale);
     if (!resources.items.empty()) add(job_, "resources", std::move(resources));
     return {};
   }
 
-  static Result<void> read_amounts(const Node& part, Node& resources, std::string& gpus, Position& at) {
+  static void read_amounts(const Node& part, Node& resources, std::string& gpus, Position& at) {
     for (const char* key : {"cpus", "memory"})
       if (const Node* amount = part.find(key); amount != nullptr && resources.find(key) == nullptr)
-        add(resources, key, scalar(with_unit(key, amount->text), amount->at));
+        add(resources, key, text_node(with_unit(key, amount->text), amount->at));
     const Node* devices = part.find("devices");
     for (std::size_t i = 0; devices != nullptr && i < devices->items.size(); ++i) {
       const Node &device = devices->items[i], *count = device.find("count"), *ids = device.find("device_ids");
@@ -312,7 +297,6 @@ class Compose {
              : count == nullptr || count->text == "all" ? "1"
                                                         : count->text;
     }
-    return {};
   }
 
   // Compose writes 16G or 16gb for GiB.
@@ -331,7 +315,7 @@ class Compose {
     only.text = filled(only.text);
     const std::optional<int> port = inner_port(only);
     if (!port) return fields.error("ports", "expected one port such as \"8000:8000\"");
-    add(service_, "port", scalar(std::to_string(*port), ports->items[0].at));
+    add(service_, "port", text_node(std::to_string(*port), ports->items[0].at));
     return {};
   }
 
@@ -344,9 +328,9 @@ class Compose {
     Node probe;
     const Node* test = checks.find("test");
     const std::string path = test == nullptr ? "" : health_path(check_command(*test));
-    if (!path.empty()) add(probe, "path", scalar(path, test->at));
+    if (!path.empty()) add(probe, "path", text_node(path, test->at));
     else if (test != nullptr && !check_command(*test).empty())
-      add(probe, "command", scalar(check_command(*test), test->at));
+      add(probe, "command", text_node(check_command(*test), test->at));
     if (const Node* start = checks.find("start_period")) add(probe, "initial_delay", *start);
     if (const Node* timeout = checks.find("timeout")) add(probe, "timeout", *timeout);
     if (!probe.items.empty()) add(service_, "probe", std::move(probe));

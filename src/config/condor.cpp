@@ -3,7 +3,6 @@
 // with a warning that says why, or refused with what to write instead. Any other name is a macro, as in condor.
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -13,10 +12,7 @@ namespace gridctl::config {
 
 namespace {
 
-struct CondorWord {
-  std::string_view key, why;
-};
-constexpr CondorWord k_condor_ignored[] = {
+constexpr Remark k_condor_ignored[] = {
     {"output", "gridctl keeps the output: gridctl job logs --task N"},
     {"error", "gridctl keeps the output: gridctl job logs --task N"},
     {"log", "see gridctl job events"},
@@ -35,7 +31,7 @@ constexpr CondorWord k_condor_ignored[] = {
     {"stream_error", "gridctl fetches output while a task runs"},
     {"accounting_group", "see owner in gridctl-job(5)"},
     {"accounting_group_user", "see owner in gridctl-job(5)"}};
-constexpr CondorWord k_condor_refused[] = {
+constexpr Remark k_condor_refused[] = {
     {"requirements", "is not supported: write it under 'constraints' in a job file"},
     {"getenv", "is not supported: name the variables under 'environment'"},
     {"request_gpus_memory", "is not supported: write 'resources: {accelerators: 24GB..}' in a job file"},
@@ -109,14 +105,14 @@ class Condor {
   Result<Node> job() {
     TRY(read());
     if (!queued_) return error_at(source_.file, {}, "'queue' is missing");
-    for (const CondorWord& word : k_condor_refused)
+    for (const Remark& word : k_condor_refused)
       if (const auto found = macros_.find(word.key); found != macros_.end())
         return error_at(source_.file, found->second.at, std::string(word.key) + " " + std::string(word.why));
-    for (const CondorWord& word : k_condor_ignored)
+    for (const Remark& word : k_condor_ignored)
       if (const auto found = macros_.find(word.key); found != macros_.end())
         source_.warn(found->second.at, std::string(word.key) + " is ignored: " + std::string(word.why));
     TRY(put_command());
-    TRY(put_resources());
+    put_resources();
     TRY(put_universe());
     if (const auto text = value("environment"); !text.empty()) TRY(put_environment(text));
     const std::string folder = value("initialdir");
@@ -145,7 +141,7 @@ class Condor {
   };
 
   static bool is_ignored(std::string_view name) {
-    return std::ranges::any_of(k_condor_ignored, [&](const CondorWord& one) { return one.key == name; });
+    return std::ranges::any_of(k_condor_ignored, [&](const Remark& one) { return one.key == name; });
   }
 
   Result<void> read() {
@@ -211,10 +207,11 @@ class Condor {
       list += "\n" + std::string(trim(lines_[++line]));
     }
     list.resize(list.find(')'));
-    return put_list(words_of(list, kind == "in" ? ", \t\n" : "\n"));
+    put_list(words_of(list, kind == "in" ? ", \t\n" : "\n"));
+    return {};
   }
 
-  Result<void> put_list(const std::vector<std::string>& items) {
+  void put_list(const std::vector<std::string>& items) {
     Node list, matrix;
     list.kind = Node::Kind::list;
     list.at = matrix.at = queue_at_;
@@ -223,7 +220,6 @@ class Condor {
     if (count_ > 1) put(matrix, "CONDOR_STEP", text_node("0.." + std::to_string(count_ - 1), queue_at_));
     put(tasks_, "matrix", std::move(matrix));
     in_list_ = true;
-    return {};
   }
 
   // Replaces macros by their text, and values that differ from task to task by shell variables.
@@ -286,7 +282,7 @@ class Condor {
   }
 
   // Without a unit, memory is in MiB, and disk in KiB.
-  Result<void> put_resources() {
+  void put_resources() {
     Node resources;
     resources.at = queue_at_;
     const auto amount = [&](const std::string& key, const std::string& name, std::string_view unit) {
@@ -299,7 +295,6 @@ class Condor {
     amount("request_disk", "disk", "KiB");
     amount("request_gpus", "accelerators", "");
     if (!resources.keys.empty()) put(job_, "resources", std::move(resources));
-    return {};
   }
 
   Result<void> put_universe() {

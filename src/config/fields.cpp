@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <span>
 
 #include "base/formatted.hpp"
 #include "base/numbers.hpp"
@@ -98,6 +97,13 @@ Result<int> parse_integer(std::string_view text, int min, int max) {
   return value;
 }
 
+Result<Duration> parse_duration_within(std::string_view text, Duration min, Duration max) {
+  const auto parsed = parse_duration(text);
+  if (parsed && *parsed >= min && *parsed <= max) return parsed;
+  return make_error(Code::usage, "a duration from " + format_duration(min) + " to " + format_duration(max) +
+                                     " such as 90s, 15m or 1h30m");
+}
+
 namespace {
 // Reads the position from an error's text: "FILE:LINE:COLUMN: …".
 std::pair<int, int> position_in(const Error& error, const std::string& file) {
@@ -173,27 +179,12 @@ Result<void> Fields::text(std::string_view key, std::string& into) const {
   return {};
 }
 
-Result<void> Fields::integer(std::string_view key, int min, int max, int& into) const {
-  return value(key, into, [&](std::string_view text) { return parse_integer(text, min, max); });
-}
-
-Result<void> Fields::duration(std::string_view key, Duration min, Duration max, Duration& into) const {
-  const Node* value = find(key);
-  if (value == nullptr) return {};
-  const std::string range = "a duration from " + format_duration(min) + " to " + format_duration(max);
-  const auto parsed = parse_duration(value->kind == Node::Kind::scalar ? value->text : "");
-  if (!parsed || *parsed < min || *parsed > max) return expected(key, range + " such as 90s, 15m or 1h30m");
-  into = *parsed;
-  return {};
-}
-
 Result<void> Fields::boolean(std::string_view key, bool& into) const {
-  const Node* value = find(key);
-  if (value == nullptr) return {};
-  const std::string word = value->kind == Node::Kind::scalar ? lower(value->text) : "";
-  if (word != "true" && word != "false") return expected(key, "true or false");
-  into = word == "true";
-  return {};
+  return value(key, into, [](std::string_view text) -> Result<bool> {
+    const std::string word = lower(text);
+    if (word != "true" && word != "false") return make_error(Code::usage, "true or false");
+    return word == "true";
+  });
 }
 
 Result<void> Fields::choice(std::string_view key, std::string_view no, std::string_view yes, bool& into) const {

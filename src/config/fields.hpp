@@ -43,6 +43,7 @@ inline constexpr NumberRange k_budget_limits{0, 1e9};  // USD
 // Accepts strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
 [[nodiscard]] Result<double> parse_decimal(std::string_view text, NumberRange limits);
 [[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
+[[nodiscard]] Result<Duration> parse_duration_within(std::string_view text, Duration min, Duration max);
 
 class Fields {
  public:
@@ -64,11 +65,15 @@ class Fields {
   [[nodiscard]] const Node& node() const { return *node_; }
 
   [[nodiscard]] Result<void> text(std::string_view key, std::string& into) const;
-  [[nodiscard]] Result<void> integer(std::string_view key, int min, int max, int& into) const;
+  [[nodiscard]] Result<void> integer(std::string_view key, int min, int max, auto& into) const {  // an int, or optional
+    return value(key, into, [&](std::string_view text) { return parse_integer(text, min, max); });
+  }
   [[nodiscard]] Result<void> number(std::string_view key, NumberRange limits, auto& into) const {  // a double, or optional
     return value(key, into, [&](std::string_view text) { return parse_decimal(text, limits); });
   }
-  [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, Duration& into) const;
+  [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, auto& into) const {
+    return value(key, into, [&](std::string_view text) { return parse_duration_within(text, min, max); });
+  }
   [[nodiscard]] Result<void> boolean(std::string_view key, bool& into) const;
   // Uses a function whose error says what is expected.
   [[nodiscard]] Result<void> value(std::string_view key, auto& into, auto parse) const {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/instance_types.hpp"
-
 #include <array>
 
 #include "base/text.hpp"
+#include "config/job_parts.hpp"
 
 namespace gridctl::config {
 

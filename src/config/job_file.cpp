@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
@@ -17,10 +16,7 @@ constexpr std::size_t k_variables_max = 900;          // envs and secrets, each;
 constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
 
 // Lists keys of SkyPilot for things that this version does not support.
-struct Unsupported {
-  std::string_view key, why;
-};
-constexpr Unsupported k_unsupported[] = {
+constexpr Remark k_unsupported[] = {
     {"pool", "hosts are not a pool of workers: omit it, and give the job 'num_jobs'"},
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
@@ -203,7 +199,7 @@ Result<void> read_optimize(const Fields& root, job::Optimize& into) {
   std::string word;
   TRY(root.text("optimize", word));
   if (word.empty()) return {};
-  const std::optional<job::Optimize> parsed = job::parse_optimize(word);
+  const std::optional<job::Optimize> parsed = job::optimize_name.find(word);
   if (!parsed) return root.expected("optimize", "cost, time or reliability");
   into = *parsed;
   return {};
@@ -228,9 +224,7 @@ void read_policies(const Fields& root, job::Spec& spec, const std::function<void
   read(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
   read(read_owner(root, spec.owner));
   read(root.choice("sensitivity", "normal", "private", spec.constraints.is_private));
-  Duration most{};
-  read(root.duration("max_duration", 1s, 24h * 3650, most));
-  if (most > Duration{}) spec.max_duration = most;
+  read(root.duration("max_duration", 1s, 24h * 3650, spec.max_duration));
   read(read_deadline(root, spec.deadline));
 }
 
@@ -238,7 +232,7 @@ Result<Fields> open_root(SourceFile& source, const Node& root, std::vector<Error
   if (root.kind == Node::Kind::null) return error_at(source.file, {}, "the file is empty; it needs at least 'run'");
   if (root.kind == Node::Kind::map)
     for (const Key& key : root.keys)
-      for (const Unsupported& no : k_unsupported)
+      for (const Remark& no : k_unsupported)
         if (key.text == no.key)
           errors.push_back(error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why)));
   return Fields::open(

@@ -10,6 +10,11 @@
 
 namespace gridctl::config {
 
+// Names a key that another tool, or an earlier version, would read, and says why it is not read here.
+struct Remark {
+  std::string_view key, why;
+};
+
 // policies.cpp
 [[nodiscard]] Result<void> read_checkpoint(SourceFile& source, const Node& node,
                                            const std::map<std::string, std::string>& envs,
@@ -62,6 +67,10 @@ namespace gridctl::config {
 // In resources.cpp. `image` receives resources.image_id.
 [[nodiscard]] Result<void> read_resources(SourceFile& source, const Node& node, const Context& context, job::Spec& spec,
                                           std::string& image);
+// In instance_types.cpp. Returns "A100:8" for "p4d.24xlarge", "A100" if the number is not known, "" for a type with
+// GPUs of unknown model; nullopt: a type without GPUs, or an unknown one. gridctl runs on registered hosts, where a
+// type has no meaning; but a file that requests GPUs only by a type must not land on a host without any.
+[[nodiscard]] std::optional<std::string> gpus_of_instance(std::string_view type);
 [[nodiscard]] Result<double> parse_cpus(std::string_view text);        // "4", "4+"
 [[nodiscard]] Result<std::uint64_t> parse_gib(std::string_view text);  // "16", "16+" GiB, or "16GB"
 

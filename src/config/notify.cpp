@@ -14,8 +14,8 @@ Result<job::Notify> read_rule(SourceFile& source, const Node& node, const std::s
   std::vector<std::string> words;
   TRY(fields.words("on", words));
   for (const std::string& word : words) {
-    const std::optional<job::Notice> notice = job::parse_notice(word);
-    if (!notice) return fields.expected("on", "one or more of " + job::notice_choices());
+    const std::optional<job::Notice> notice = job::notice_name.find(word);
+    if (!notice) return fields.expected("on", "one or more of " + job::notice_name.choices());
     rule.on.push_back(*notice);
   }
   TRY(fields.text("command", rule.command));

@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include "base/metrics.hpp"
-#include "base/text.hpp"
 #include "config/job_parts.hpp"
 #include "sched/query/query.hpp"
 

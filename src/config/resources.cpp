@@ -4,7 +4,6 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "config/instance_types.hpp"
 #include "config/job_parts.hpp"
 #include "sched/catalogue/gpu_spec.hpp"
 

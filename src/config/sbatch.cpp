@@ -139,7 +139,7 @@ class Sbatch {
     if (array != nullptr) put(tasks, "array", text_node(array->text, array->at));
     TRY(put_time(array != nullptr ? tasks : job, array != nullptr ? "timeout" : "max_duration"));
     if (array != nullptr) put(job, "tasks", std::move(tasks));
-    TRY(put_export(job));
+    put_export(job);
     const Given* folder = find("chdir");
     put(job, "workdir", text_node(folder == nullptr ? "." : folder->text, folder == nullptr ? Position{} : folder->at));
     warn_of_modules();
@@ -185,21 +185,21 @@ class Sbatch {
   Result<void> read() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string line(trim(lines_[i]));
-      if (line.empty() || !line.starts_with('#')) {
-        if (line.empty()) continue;
-        return warn_of_late(i);
+      if (line.empty()) continue;
+      if (!line.starts_with('#')) {
+        warn_of_late(i);
+        break;
       }
       if (!line.starts_with("#SBATCH") || (line.size() > 7 && line[7] != ' ' && line[7] != '\t')) continue;
       TRY(read_options(line.substr(7), {static_cast<int>(i) + 1, 1}));
     }
     return {};
   }
-  Result<void> warn_of_late(std::size_t from) {
+  void warn_of_late(std::size_t from) {
     for (std::size_t i = from; i < lines_.size(); ++i)
       if (lines_[i].starts_with("#SBATCH "))
         source_.warn({static_cast<int>(i) + 1, 1},
                      "this line is ignored, as sbatch does: it comes after the first command");
-    return {};
   }
 
   Result<void> read_options(const std::string& line, Position here) {
@@ -294,9 +294,9 @@ class Sbatch {
     return {};
   }
 
-  Result<void> put_export(Node& job) {
+  void put_export(Node& job) {
     const Given* given = find("export");
-    if (given == nullptr) return {};
+    if (given == nullptr) return;
     Node envs;
     envs.at = given->at;
     for (const std::string& one : split(given->text, ',')) {
@@ -307,7 +307,6 @@ class Sbatch {
       else put(envs, one.substr(0, equals), text_node(one.substr(equals + 1), given->at));
     }
     if (!envs.keys.empty()) put(job, "envs", std::move(envs));
-    return {};
   }
 
   [[nodiscard]] bool loads_modules() const {

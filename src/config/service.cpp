@@ -18,10 +18,7 @@ constexpr std::size_t k_probe_max = 1000, k_headers_max = 16;  // bytes; HAProxy
 constexpr Duration k_service_lost_after = 15s;  // a replica has no work to lose: another may start early
 
 // Lists keys with another meaning than in this gateway, and what to do instead.
-struct RefusedKey {
-  std::string_view key, instead;
-};
-constexpr RefusedKey k_refused_keys[] = {
+constexpr Remark k_refused_keys[] = {
     {"https", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
     {"tls", "is not supported: the address is on 127.0.0.1; put your own proxy in front of it"},
 };
@@ -238,8 +235,8 @@ Result<void> read_service(const Fields& root, const Context& context, job::Spec&
                           {"port", "ports", "probe", "readiness_probe", "replicas", "replica_policy", "scale",
                            "retry_post", "drain", "affinity", "auth", "gateway", "load_balancing_policy", "tls", "https",
                            "auto_restart", "autoscaling_decision_interval", "controller_resources", "controller"}));
-  for (const RefusedKey& one : k_refused_keys)
-    if (fields.find(one.key) != nullptr) return fields.error(one.key, std::string(one.instead));
+  for (const Remark& one : k_refused_keys)
+    if (fields.find(one.key) != nullptr) return fields.error(one.key, std::string(one.why));
   TRY(check_beside(root, spec));
   for (const char* key :
        {"auto_restart", "autoscaling_decision_interval", "controller_resources", "controller", "load_balancing_policy"})

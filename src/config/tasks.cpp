@@ -44,17 +44,9 @@ Result<void> expand_glob(const std::string& base, const std::string& done, std::
 // Returns whether the text contains only complete UTF-8 characters, none of them a surrogate or longer than necessary.
 // Items travel as JSON, and a host would refuse a request with anything else, again and again.
 bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at++]);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    for (int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3; more > 0; --more, least = 0x80, most = 0xbf) {
-      const auto next = static_cast<unsigned char>(at < text.size() ? text[at++] : '\0');
-      if (next < least || next > most) return false;
-    }
-  }
+  std::uint32_t code = 0;
+  for (std::size_t at = 0, length = 0; at < text.size(); at += length)
+    if ((length = decode_utf8(text, at, code)) == 0) return false;
   return true;
 }
 
@@ -285,9 +277,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
     TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
     TRY(fields.integer("max_parallel", 1, job::k_bag_workers_max, tasks.max_parallel));
-    int most = -1;
-    TRY(fields.integer("max_fails", 0, job::k_tasks_max, most));
-    if (most >= 0) tasks.max_fails = most;
+    TRY(fields.integer("max_fails", 0, job::k_tasks_max, tasks.max_fails));
     TRY(fields.text("stdin", tasks.stdin_from));
     TRY(fields.boolean("folder", tasks.folder));
     TRY(read_stream(fields, tasks));

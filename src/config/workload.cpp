@@ -34,7 +34,7 @@ Result<void> read_word(const Fields& fields, std::string_view key, Result<Word> 
 }
 
 // Parses "7B", "350M", "1.5T", "6700000000".
-std::optional<double> parse_params(std::string_view text) {
+Result<double> parse_params(std::string_view text) {
   static constexpr std::string_view k_letters = "kmbt";
   double factor = 1;
   if (!text.empty()) {
@@ -43,40 +43,25 @@ std::optional<double> parse_params(std::string_view text) {
     if (power != std::string_view::npos) text.remove_suffix(1);
   }
   const auto number = parse_decimal(text, {0, k_params_max});
-  if (!number || *number * factor < 1 || *number * factor > k_params_max) return std::nullopt;
-  return *number * factor;
+  if (number && *number * factor >= 1 && *number * factor <= k_params_max) return *number * factor;
+  return make_error(Code::usage, "a number of parameters such as 350M, 7B or 1.5T");
 }
 
-Result<void> read_params(const Fields& fields, std::optional<double>& into) {
-  const Node* value = fields.find("params");
-  if (value == nullptr) return {};
-  into = parse_params(value->kind == Node::Kind::scalar ? value->text : "");
-  if (!into) return fields.expected("params", "a number of parameters such as 350M, 7B or 1.5T");
-  return {};
-}
-
-Result<void> read_bytes(const Fields& fields, std::string_view key, std::optional<std::uint64_t>& into) {
-  const Node* value = fields.find(key);
-  if (value == nullptr) return {};
-  const auto size = parse_size(value->kind == Node::Kind::scalar ? value->text : "");
-  if (!size || *size == 0 || *size > k_bytes_max) return fields.expected(key, "a size such as 500MB or 80GB");
-  into = *size;
-  return {};
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto size = parse_size(text);
+  if (size && *size > 0 && *size <= k_bytes_max) return *size;
+  return make_error(Code::usage, "a size such as 500MB or 80GB");
 }
 
 // Steps are the only duration that people give in fractions of a second: "1.5s".
-Result<void> read_step(const Fields& fields, std::optional<Duration>& into) {
-  const Node* value = fields.find("step");
-  if (value == nullptr) return {};
-  std::string_view text = value->kind == Node::Kind::scalar ? std::string_view(value->text) : "";
+Result<Duration> parse_step(std::string_view text) {
   double wanted = -1;
   if (const auto whole = parse_duration(text)) wanted = seconds(*whole);
   if (text.ends_with('s')) text.remove_suffix(1);
   if (const auto number = parse_decimal(text, {0, k_step_max})) wanted = *number;
   if (wanted < k_step_min || wanted > k_step_max)
-    return fields.expected("step", "a duration from 1ms to 1d such as 320ms, 1.5s or 2m");
-  into = std::chrono::milliseconds{static_cast<std::int64_t>(wanted * 1000 + 0.5)};
-  return {};
+    return make_error(Code::usage, "a duration from 1ms to 1d such as 320ms, 1.5s or 2m");
+  return Duration{std::chrono::milliseconds{static_cast<std::int64_t>(wanted * 1000 + 0.5)}};
 }
 
 // Reads `model`: params, memory and step are planned unless given. Known families have their shape; for others, the
@@ -129,14 +114,12 @@ Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& i
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workload",
                                                {"params", "exchange", "step", "sync_every", "work", "model_memory",
                                                 "model", "method", "seq", "batch", "framework", "layout"}));
-  TRY(read_params(fields, into.params));
-  TRY(read_bytes(fields, "exchange", into.exchange_bytes));
-  TRY(read_step(fields, into.step));
+  TRY(fields.value("params", into.params, parse_params));
+  TRY(fields.value("exchange", into.exchange_bytes, parse_bytes));
+  TRY(fields.value("step", into.step, parse_step));
   TRY(fields.integer("sync_every", 1, job::k_sync_every_max, into.sync_every));
-  Duration work{};
-  TRY(fields.duration("work", k_work_min, k_work_max, work));
-  if (work > Duration{}) into.work = work;
-  TRY(read_bytes(fields, "model_memory", into.model_memory_bytes));
+  TRY(fields.duration("work", k_work_min, k_work_max, into.work));
+  TRY(fields.value("model_memory", into.model_memory_bytes, parse_bytes));
   return read_model(fields, into);
 }
 }  // namespace

@@ -156,32 +156,15 @@ class Builder : public YAML::EventHandler {
   bool last_quoted_ = false;
 };
 
-// Returns the length of the UTF-8 character at text[at], 0 if it is not one.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t first = byte(at);
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xC2 && first < 0xE0 ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  const bool bad = (first == 0xE0 && byte(at + 1) < 0xA0) || (first == 0xED && byte(at + 1) > 0x9F) ||
-                   (first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) > 0x8F);
-  return bad ? 0 : length;
-}
-
 std::optional<Refusal> check_bytes(std::string_view text) {
   Position at;
+  std::uint32_t code = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = utf8_length(text, i);
+    const std::size_t length = decode_utf8(text, i, code);
     if (length == 0) return Refusal{at, "not valid UTF-8"};
-    const auto c = static_cast<std::uint8_t>(text[i]);
-    if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
-      return Refusal{at, c == 0 ? "a NUL character" : "a control character (" + sanitize(text.substr(i, 1)) + ")"};
-    if (c == '\n') ++at.line, at.column = 1;
+    if ((code < 0x20 && code != '\n' && code != '\r' && code != '\t') || code == 0x7F)
+      return Refusal{at, code == 0 ? "a NUL character" : "a control character (" + sanitize(text.substr(i, 1)) + ")"};
+    if (code == '\n') ++at.line, at.column = 1;
     else ++at.column;
     i += length;
   }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <mutex>
 #include <vector>
 
 #include "base/check.hpp"

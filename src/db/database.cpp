@@ -237,4 +237,6 @@ Result<void> Database::back_up_to(const os::Path& path) {
   return {};
 }
 
+std::string sqlite_in_use() { return ::sqlite3_libversion(); }
+
 }  // namespace gridctl::db

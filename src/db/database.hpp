@@ -136,4 +136,6 @@ class Database {
   std::unique_ptr<Impl> impl_;
 };
 
+[[nodiscard]] std::string sqlite_in_use();  // "3.40.1": of the library that was loaded, not of the one built with
+
 }  // namespace gridctl::db

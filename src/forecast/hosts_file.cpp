@@ -2,7 +2,6 @@
 #include "forecast/hosts_file.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "config/fields.hpp"

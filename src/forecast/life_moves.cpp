@@ -3,7 +3,6 @@
 // and control::judge_move in virtual time.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "forecast/life_impl.hpp"
 #include "sched/cheaper.hpp"

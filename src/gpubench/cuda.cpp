@@ -2,7 +2,6 @@
 // Uses NVIDIA's GPUs through the driver's own library; the kernels come as PTX, which the driver compiles.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 
 #include "gpubench/cublas.hpp"

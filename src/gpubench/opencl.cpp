@@ -2,7 +2,6 @@
 // Supports AMD, Intel and every other device with an OpenCL 1.2 driver.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/formatted.hpp"
 #include "gpubench/device.hpp"

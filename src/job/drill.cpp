@@ -45,8 +45,7 @@ std::optional<DrillVerdict> judge_progress(const DrillFacts& facts, const std::s
   if (before.highest > before.lowest && after.lowest <= before.lowest)
     return DrillVerdict{"no",
                         reached + ", and on " + facts.to + " it restarted at " + word + " " +
-                            std::to_string(after.lowest) + ": it does not load its checkpoint",
-                        {}};
+                            std::to_string(after.lowest) + ": it does not load its checkpoint"};
   if (after.lowest > before.lowest && (after.highest > after.lowest || facts.succeeded)) {
     const std::uint64_t lost = before.highest >= after.lowest ? before.highest - after.lowest + 1 : 0;
     return DrillVerdict{
@@ -55,8 +54,7 @@ std::optional<DrillVerdict> judge_progress(const DrillFacts& facts, const std::s
   if (!final) return std::nullopt;
   return DrillVerdict{"unknown",
                       reached + ", and on " + facts.to + " it printed " + word + " " + std::to_string(after.lowest) +
-                          " and nothing higher",
-                      {}};
+                          " and nothing higher"};
 }
 
 std::optional<DrillVerdict> judge_checkpoints(const DrillFacts& facts, bool final) {
@@ -64,14 +62,12 @@ std::optional<DrillVerdict> judge_checkpoints(const DrillFacts& facts, bool fina
     if (facts.saved_after->root == facts.first.root)
       return DrillVerdict{"no",
                           "its first checkpoint on " + facts.to + " has the same bytes as its first on " + facts.from +
-                              ": it restarted from the beginning",
-                          {}};
+                              ": it restarted from the beginning"};
     if (facts.saved_after->files > facts.restored.files)
       return DrillVerdict{"yes",
                           "on " + facts.to + " it added to checkpoint " + std::to_string(facts.restored.seq.value) +
                               ": " + std::to_string(facts.saved_after->files) + " files after " +
-                              std::to_string(facts.restored.files),
-                          {}};
+                              std::to_string(facts.restored.files)};
   }
   if (!final) return std::nullopt;
   const std::string did = facts.succeeded     ? "it finished on " + facts.to
@@ -79,8 +75,7 @@ std::optional<DrillVerdict> judge_checkpoints(const DrillFacts& facts, bool fina
                                               : "it ran on " + facts.to;
   return DrillVerdict{
       "unknown",
-      did + ", but nothing shows where it continued: make it print lines such as 'step 120', then run the drill again",
-      {}};
+      did + ", but nothing shows where it continued: make it print lines such as 'step 120', then run the drill again"};
 }
 }  // namespace
 

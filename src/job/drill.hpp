@@ -50,7 +50,7 @@ struct DrillFacts {
 struct DrillVerdict {
   std::string word;                         // "yes", "no", "unknown"
   std::string why;                          // one line for people
-  std::optional<std::uint64_t> steps_lost;  // in the program's own count
+  std::optional<std::uint64_t> steps_lost{};  // in the program's own count
 };
 // Returns nullopt if nothing is proven yet. With `final`, nothing more will come, and there always is a verdict.
 [[nodiscard]] std::optional<DrillVerdict> judge_drill(const DrillFacts& facts, bool final);

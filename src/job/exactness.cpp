@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::job {
@@ -323,11 +324,7 @@ bool tells_runs_apart(const std::vector<Pair>& pairs, double noise) {
   return varies && (noise >= k_noise_visible * unit || unit <= k_fine * median_of(sizes));
 }
 
-std::string number_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
+std::string number_text(double number) { return formatted("%.4g", number); }
 
 // Returns whether the steps after the restore are like the first ones of the run, and those before the failure were
 // not.

@@ -3,11 +3,13 @@
 // answered: otherwise its own network or its own sleep may be the reason (rule: unreachable is not dead).
 #pragma once
 
+#include "base/names.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::job {
 
 enum class Liveness : std::uint8_t { answering, suspect, unreachable, lost };
+inline constexpr Names<Liveness, Liveness::lost> liveness_name{"answering", "suspect", "unreachable", "lost"};
 
 class FailureDetector {
  public:

@@ -2,7 +2,6 @@
 #include "job/going_back.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/text.hpp"

@@ -199,11 +199,6 @@ LastWords judge_lines(std::vector<std::string_view> lines, int exit_code) {
 
 }  // namespace
 
-std::string_view advice_name(Advice advice) {
-  static constexpr Names<Advice, Advice::blame_host> k_names{"none", "restart", "stop", "blame_host"};
-  return k_names(advice);
-}
-
 LastWords judge_last_words(std::string_view output, int exit_code) {
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>> ranks;  // lines by their label
   std::vector<std::string> all = split_lines(output);

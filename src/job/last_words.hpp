@@ -7,11 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/result.hpp"
+#include "base/names.hpp"
 
 namespace gridctl::job {
 
@@ -22,7 +21,7 @@ enum class Advice : std::uint8_t {
   stop,        // each further attempt would end in the same way
   blame_host,  // this host is at fault: another one may do
 };
-[[nodiscard]] std::string_view advice_name(Advice advice);  // "blame_host"
+inline constexpr Names<Advice, Advice::blame_host> advice_name{"none", "restart", "stop", "blame_host"};
 
 struct LastWords {
   Advice advice = Advice::none;

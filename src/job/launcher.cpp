@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/launcher.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 
 namespace gridctl::job {

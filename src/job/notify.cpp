@@ -3,14 +3,11 @@
 
 #include <algorithm>
 
-#include "base/names.hpp"
 #include "base/record.hpp"
 
 namespace gridctl::job {
 
 namespace {
-constexpr Names<Notice, Notice::silence> k_notice_names{"end", "failure", "move", "budget", "silence"};
-
 struct NoticeRow {
   std::string_view kind;  // of an event
   std::vector<Notice> notices;
@@ -29,7 +26,7 @@ void fields(R& r, Of<R, Notify>& m) {
   if constexpr (R::reads) {
     m.on.clear();
     for (const std::string& word : on)
-      if (const auto notice = parse_notice(word)) m.on.push_back(*notice);
+      if (const auto notice = notice_name.find(word)) m.on.push_back(*notice);
   }
 }
 
@@ -44,10 +41,6 @@ Result<std::vector<Notify>> parse_notify(std::string_view json) {
   TRY_ASSIGN(NotifyRules read, read_record<NotifyRules>(json, "the job's notify rules", k_lenient_rules, Code::state_unreadable));
   return std::move(read.rules);
 }
-
-std::string_view notice_name(Notice notice) { return k_notice_names(notice); }
-std::optional<Notice> parse_notice(std::string_view word) { return k_notice_names.find(word); }
-std::string notice_choices() { return k_notice_names.choices(); }
 
 std::vector<Notice> notices_of(std::string_view event_kind, std::uint64_t attempt) {
   static const NoticeRow k_rows[] = {{"succeeded", {Notice::end}},

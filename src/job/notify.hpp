@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/result.hpp"
 
 namespace gridctl::job {
@@ -19,9 +20,7 @@ enum class Notice : std::uint8_t {
   budget,   // a budget or limit stops the job
   silence,  // a host no longer answers and is given up
 };
-[[nodiscard]] std::string_view notice_name(Notice notice);  // "end"
-[[nodiscard]] std::optional<Notice> parse_notice(std::string_view word);
-[[nodiscard]] std::string notice_choices();  // "end, failure, move, budget, silence"
+inline constexpr Names<Notice, Notice::silence> notice_name{"end", "failure", "move", "budget", "silence"};
 
 struct Notify {
   std::vector<Notice> on;  // empty: all

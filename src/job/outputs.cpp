@@ -3,14 +3,7 @@
 
 #include <algorithm>
 
-#include "base/names.hpp"
-
 namespace gridctl::job {
-
-std::string_view output_when_name(OutputWhen when) {
-  static constexpr Names<OutputWhen, OutputWhen::failure> k_names{"always", "success", "failure"};
-  return k_names(when);
-}
 
 std::vector<std::string> outputs_at_end(const std::vector<Output>& outputs, bool success) {
   std::vector<std::string> patterns;

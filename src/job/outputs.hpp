@@ -4,15 +4,15 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::job {
 
 enum class OutputWhen : std::uint8_t { always, success, failure };
-[[nodiscard]] std::string_view output_when_name(OutputWhen when);
+inline constexpr Names<OutputWhen, OutputWhen::failure> output_when_name{"always", "success", "failure"};
 
 struct Output {
   std::string from;  // a pattern relative to the working directory, as in .gitignore; a directory means all in it

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/names.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -24,7 +25,7 @@ enum class Affinity : std::uint8_t {
   session,  // of one client, as the header X-Session-Id or a cookie of the gateway tells
   prefix,   // that begin with the same prompt: the replica has computed its keys and values already
 };
-[[nodiscard]] std::string_view affinity_name(Affinity affinity);
+inline constexpr Names<Affinity, Affinity::prefix> affinity_name{"none", "session", "prefix"};
 [[nodiscard]] Result<Affinity> parse_affinity(std::string_view name);
 
 struct Service {

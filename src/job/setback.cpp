@@ -16,11 +16,6 @@ auto find_setback(std::vector<Setback>& list, const HostName& host, Cause cause)
 }
 }  // namespace
 
-std::string_view cause_name(Cause cause) {
-  static constexpr Names<Cause, Cause::words> k_names{"refused", "unreached", "host", "killed", "words"};
-  return k_names(cause);
-}
-
 Duration rest_after(int in_row) {
   if (in_row <= 1) return {};
   return std::min<Duration>(std::chrono::seconds{1ll << std::min(in_row - 2, 6)}, k_rest_max);
@@ -35,7 +30,7 @@ int note_setback(std::vector<Setback>& list, const HostName& host, Cause cause, 
   }
   ++one.in_row;
   const Duration rest = std::min(rest_after(one.in_row), cause == Cause::unreached ? k_unreached_max : k_rest_max);
-  one.until = {now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()};
+  one.until = now + rest;
   one.detail = detail;
   if (list.size() >= k_setbacks_max) list.erase(list.begin());
   list.push_back(one);
@@ -61,7 +56,7 @@ int streak_anywhere(const std::vector<Setback>& list) {
 std::string why_resting(const std::vector<Setback>& list, const HostName& host, WallTime now) {
   const Setback* longest = nullptr;
   for (const Setback& one : list) {
-    const Duration left = std::chrono::milliseconds{one.until.ms - now.ms};
+    const Duration left = one.until - now;
     if (one.host == host && left > Duration{} && left <= k_rest_max &&
         (longest == nullptr || one.until > longest->until))
       longest = &one;

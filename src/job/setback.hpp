@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/names.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::job {
@@ -20,7 +20,7 @@ enum class Cause : std::uint8_t {
   killed,     // by a signal, and nobody outside is known to have sent it
   words,      // the program's last words blame the host, or something that passes
 };
-[[nodiscard]] std::string_view cause_name(Cause cause);  // "refused"
+inline constexpr Names<Cause, Cause::words> cause_name{"refused", "unreached", "host", "killed", "words"};
 
 struct Setback {
   HostName host;  // empty: of the job, wherever it was

@@ -1,21 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/spec.hpp"
 
-#include <algorithm>
-
 #include "base/names.hpp"
-#include "job/workload_record.hpp"
+#include "base/record.hpp"
 
 namespace gridctl::job {
+
+Result<JobClass> parse_class(std::string_view name) { return class_name.parse(name, "a class of jobs"); }
+Result<Backend> parse_backend(std::string_view name) { return backend_name.parse(name, "a collective library"); }
+
+std::optional<double> exchange_bytes(const Workload& workload) {
+  if (workload.exchange_bytes) return static_cast<double>(*workload.exchange_bytes);
+  if (workload.params) return *workload.params * k_bytes_per_gradient;
+  return std::nullopt;
+}
+
+template <class R>
+void fields(R& r, Of<R, Trained>& m) {
+  r("model", m.model)("method", m.method)("framework", m.framework)("layout", m.layout)("sequence", m.sequence);
+  r("batch", m.batch)("memory_said", m.memory_said);
+}
+
+template <class R>
+void fields(R& r, Of<R, Predicted>& m) {
+  r("layout", m.layout)("gpu", m.gpu)("gpus", m.gpus)("step_s", m.step_s)("peak_bytes", m.peak_bytes);
+  r("tokens_per_s", m.tokens_per_s)("row", m.row);
+}
+
+template <class R>
+void fields(R& r, Of<R, Workload>& m) {
+  r.word("class", m.job_class, class_name, parse_class).word("backend", m.backend, backend_name, parse_backend);
+  r("tasks", m.tasks).null_or("params", m.params).null_or("exchange_bytes", m.exchange_bytes);
+  r.null_or("step_ms", m.step)("sync_every", m.sync_every).null_or("work_ms", m.work);
+  r.null_or("model_memory_bytes", m.model_memory_bytes)("trained", m.trained).null_or("predicted", m.predicted);
+}
 
 namespace {
 constexpr int k_format = 4;  // raised when an older gridctl would misread a Spec
 constexpr int k_format_with_service = 4, k_format_with_tasks = 3, k_format_with_variants = 2;
 constexpr int k_format_without_variants = 1;
-constexpr Names<Optimize, Optimize::reliability> k_optimize_names{"cost", "time", "reliability"};
 
 using Interval = CheckpointPolicy::Interval;
-constexpr Names<Affinity, Affinity::prefix> k_affinity_names{"none", "session", "prefix"};
 constexpr Names<Interval, Interval::off> interval_name{"auto", "fixed", "off"};
 
 // Stores an enumeration with two values as a flag: true for the second.
@@ -27,11 +52,7 @@ void add_choice(R& r, const char* key, E& choice, std::remove_const_t<E> first, 
 }
 }  // namespace
 
-std::string_view affinity_name(Affinity affinity) { return k_affinity_names(affinity); }
-Result<Affinity> parse_affinity(std::string_view name) {
-  if (const auto found = k_affinity_names.find(name)) return *found;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not an affinity");
-}
+Result<Affinity> parse_affinity(std::string_view name) { return affinity_name.parse(name, "an affinity"); }
 
 template <class R>
 void fields(R& r, Of<R, GpuRequest>& m) {
@@ -177,17 +198,8 @@ void fields(R& r, Of<R, Spec>& m) {
 }
 
 WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {
-  return deadline.at.value_or(
-      WallTime{submitted_at.ms + std::chrono::duration_cast<std::chrono::milliseconds>(deadline.after).count()});
+  return deadline.at.value_or(submitted_at + deadline.after);
 }
-
-std::string_view item_form_name(ItemForm form) {
-  static constexpr Names<ItemForm, ItemForm::columns> k_names{"none", "text", "variables", "columns"};
-  return k_names(form);
-}
-
-std::string_view optimize_name(Optimize optimize) { return k_optimize_names(optimize); }
-std::optional<Optimize> parse_optimize(std::string_view word) { return k_optimize_names.find(word); }
 
 std::string nodes_text(const Spec& spec) {
   return (is_elastic(spec) ? std::to_string(nodes_least(spec)) + ".." : "") + std::to_string(spec.num_nodes);

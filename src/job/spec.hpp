@@ -2,6 +2,7 @@
 // Represents a user's request: the parsed and checked job file. A value; it is stored with the job as JSON.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,17 +12,62 @@
 
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "base/names.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/keep.hpp"
 #include "job/launcher.hpp"
 #include "job/outputs.hpp"
 #include "job/service.hpp"
-#include "job/tasks.hpp"
 #include "job/variant.hpp"
 #include "job/workload.hpp"
 
 namespace gridctl::job {
+
+// Describes the tasks of a bag, as their user does. Workload::tasks has their number. A value.
+inline constexpr int k_task_retries_max = 100, k_bag_workers_max = 512, k_stream_window_max = 1024;
+inline constexpr int k_stream_window = 16;  // unless the user says otherwise
+inline constexpr std::size_t k_task_columns_max = 64;
+
+// Names the way in which the text of an item reaches its task.
+enum class ItemForm : std::uint8_t {
+  none,       // tasks have an index only
+  text,       // GRIDCTL_TASK_ITEM
+  variables,  // lines NAME=VALUE, each a variable of the task
+  columns,    // fields with \x1f between them: {1}, {2}
+};
+inline constexpr Names<ItemForm, ItemForm::columns> item_form_name{"none", "text", "variables", "columns"};
+
+// A task that runs out of memory or disk is retried by a worker with so many times more: its level says how often that
+// was done.
+struct Raise {
+  double memory = 0, disk = 0;                         // factors, k_raise_min..k_raise_max; 0: as much as before
+  std::uint64_t memory_bytes = 0, disk_bytes = 0;      // of `resources` at level 0, when the level is not 0
+  std::uint64_t level = 0;                             // of this worker
+  [[nodiscard]] bool any() const { return memory > 0 || disk > 0; }
+  bool operator==(const Raise&) const = default;
+};
+inline constexpr double k_raise_min = 1.1, k_raise_max = 16;
+
+struct Tasks {
+  ItemForm items = ItemForm::none;  // the texts lie beside the job, one for each task
+  std::int64_t array_first = 0;     // SLURM_ARRAY_TASK_ID of task 0
+  std::int64_t array_step = 1;
+  bool render = false;  // `{}` and its kin stand in `run`
+  int retries = 1;      // of a task that failed, on another host if there is one; 0..k_task_retries_max
+  Duration timeout{};   // of each task; 0: none
+  int max_parallel = 0; // workers at once; 0: as many as there is room for
+  std::optional<int> max_fails{};  // more failed tasks than this stop the bag; nullopt: none does
+  std::string stdin_from{};        // "": nothing, "item": the item's text, else a path
+  bool split = false;              // standard error is kept apart
+  bool folder = false;             // each task has a directory of its own
+  int stream_window = 0;           // > 0: the command stays up, and has so many items at once; 1..k_stream_window_max
+  bool stream_json = false;        // items and answers of a stream carry "id"
+  std::vector<std::string> outputs{};  // patterns of the files that each task leaves
+  Raise raise{};
+  std::string finally_run{};       // run once when all tasks are done; shell text
+  bool operator==(const Tasks&) const = default;
+};
 
 // Describes a request in the notation vendor:names:memory range:count, each part optional
 // ("nvidia:A100,H100:40GB..:2").
@@ -110,8 +156,7 @@ struct Constraints {
 
 // Names the quantity that decides among suitable hosts: all are expectations of the complete job, failures counted.
 enum class Optimize : std::uint8_t { cost, time, reliability };
-[[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
-[[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
+inline constexpr Names<Optimize, Optimize::reliability> optimize_name{"cost", "time", "reliability"};
 
 // States when the job should be done: at a time, or so long after its submission.
 struct Deadline {
@@ -170,6 +215,13 @@ struct Spec {
   std::optional<Service> service{};  // it is a service with `twins` replicas
   bool operator==(const Spec&) const = default;
 };
+
+// Returns the most GPUs of one host that an alternative asks for.
+[[nodiscard]] inline int gpus_most(const Spec& spec) {
+  int count = 0;
+  for (const GpuRequest& gpu : spec.resources.gpus) count = std::max(count, gpu.count_max);
+  return count;
+}
 
 // Returns the least number of hosts that the job runs on.
 [[nodiscard]] inline int nodes_least(const Spec& spec) {

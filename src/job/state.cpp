@@ -15,16 +15,9 @@ constexpr Names<JobState, JobState::cancelled> k_state_names{"PENDING",   "START
                                                              "SUCCEEDED", "FAILED",   "CANCELLED"};
 }  // namespace
 
-std::string_view overtaken_name(Overtaken by) {
-  static constexpr Names<Overtaken, Overtaken::tasks_failed> k_names{"replica_succeeded", "tasks_done", "tasks_failed"};
-  return k_names(by);
-}
 std::string_view state_name(JobState state) { return k_state_names(state); }
 
-Result<JobState> parse_state_name(std::string_view name) {
-  if (const std::optional<JobState> state = k_state_names.find(name)) return *state;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a job state");
-}
+Result<JobState> parse_state_name(std::string_view name) { return k_state_names.parse(name, "a job state"); }
 
 bool is_final(JobState state) { return state >= JobState::succeeded; }
 

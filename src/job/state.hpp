@@ -25,7 +25,6 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/last_words.hpp"
-#include "job/overtaken.hpp"
 #include "job/setback.hpp"
 #include "job/spec.hpp"
 #include "job/state_words.hpp"

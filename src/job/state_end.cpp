@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "job/going_back.hpp"
 #include "job/last_step.hpp"
-#include "job/owner_limit.hpp"
 #include "job/state_step.hpp"
+#include "job/state_words.hpp"
 
 namespace gridctl::job {
 
@@ -88,24 +88,13 @@ std::string never_works(const End& end) {
 }
 
 std::string in_words(const End& end) {
-  std::string text;
-  switch (end.kind) {
-    case EndKind::exited: text = "exit code " + std::to_string(end.exit_code); break;
-    case EndKind::signalled: text = "killed by signal " + std::to_string(end.signal); break;
-    case EndKind::oom: text = "out of memory"; break;
-    case EndKind::stopped: text = "stopped by request"; break;
-    case EndKind::lease_expired: text = "its lease expired"; break;
-    case EndKind::host_rebooted: text = "the host rebooted"; break;
-    case EndKind::vanished: text = "its processes vanished"; break;
-    case EndKind::start_failed: text = "the host could not start it"; break;
-    case EndKind::disk_full: text = "the host's disk is full"; break;
-    case EndKind::image_failed: text = "the image is not available"; break;
-    case EndKind::absent: text = "the host does not have it"; break;
-    case EndKind::host_lost: text = "the host was lost"; break;
-    case EndKind::limit: text = "the host ended it at a limit"; break;
-    case EndKind::hung: text = "it hung"; break;
-    case EndKind::not_started: text = "it was not started"; break;
-  }
+  static constexpr Names<EndKind, EndKind::not_started> k_words{
+      "exit code ", "killed by signal ", "out of memory", "stopped by request", "its lease expired", "the host rebooted",
+      "its processes vanished", "the host could not start it", "the host's disk is full", "the image is not available",
+      "the host does not have it", "the host was lost", "the host ended it at a limit", "it hung", "it was not started"};
+  std::string text(k_words(end.kind));
+  if (end.kind == EndKind::exited) text += std::to_string(end.exit_code);
+  if (end.kind == EndKind::signalled) text += std::to_string(end.signal);
   if (!end.detail.empty()) text += ": " + end.detail;
   return end.said.advice == Advice::none ? text : text + "; " + in_words(end.said);
 }
@@ -113,7 +102,7 @@ std::string in_words(const End& end) {
 void Stepper::count_lost_work(const Attempt& attempt) {
   if (!attempt.started_at) return;
   const WallTime safe = attempt.last_saved_at.value_or(*attempt.started_at);
-  s().lost += std::chrono::milliseconds{std::max<std::int64_t>(at_.ms - safe.ms, 0)};
+  s().lost += std::max(at_ - safe, Duration{});
 }
 
 void Stepper::operator()(const AttemptEnded& event) {
@@ -122,7 +111,7 @@ void Stepper::operator()(const AttemptEnded& event) {
   member->end = event.end;
   if (const Attempt* ended = std::as_const(s()).attempt(); event.ago > Duration{}) {
     // A host must not report a start after its end.
-    const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+    const WallTime told = at_ - event.ago;
     member->end->at = std::max(told, ended->started_at.value_or(told));
   }
   // An absent attempt has left nothing to fetch.
@@ -289,7 +278,7 @@ bool Stepper::is_forgiven(const Attempt& attempt, const End& end) {
   if (!blames_others && !is_unexplained_kill(end)) return false;
   const Cause cause = blames_others ? Cause::words : Cause::killed;
   const WallTime ended = ended_at(attempt), began = attempt.started_at.value_or(ended);
-  const Duration ran = std::chrono::milliseconds{ended.ms - began.ms};
+  const Duration ran = ended - began;
   // A checkpoint taken at the end itself shows no progress: the next attempt may end the same way.
   const bool got_on = ran >= k_short_run && attempt.last_saved_at && *attempt.last_saved_at < ended;
   if (got_on) forget_setback(s().setbacks, {}, cause);

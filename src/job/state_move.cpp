@@ -22,7 +22,7 @@ std::string leaving_in_words(const HostName& host, std::string_view why) {
 
 bool forgives(const Attempt& attempt, WallTime now) {
   return attempt.started_at && attempt.last_saved_at &&
-         std::chrono::milliseconds{now.ms - attempt.started_at->ms} >= k_forgiven_after;
+         now - *attempt.started_at >= k_forgiven_after;
 }
 
 namespace {
@@ -79,7 +79,7 @@ void Stepper::operator()(const MoveDue& event) {
   const std::string reason = !event.because.empty() ? event.because
                              : move.saved           ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                                     : "no further checkpoint was saved within " +
-                                                          format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
+                                                          format_duration(at_ - move.since);
   stop_for_move(Attempt{*found}, move.why,
                 leaving_in_words(leaves, move.why) +
                     (move.why == k_to_grow ? ": stopping, to restart with them, " : ": stopping there, ") + reason);

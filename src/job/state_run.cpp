@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/formatted.hpp"
 #include "job/going_back.hpp"
 #include "job/state_step.hpp"
 
@@ -19,9 +19,7 @@ constexpr std::size_t k_doing_max = 16;                       // bytes of a host
 // No real job comes near this epoch; and a host that lies up to here leaves room for all epochs to come.
 constexpr Epoch k_epoch_believed_max{std::uint64_t{1} << 40};
 
-Duration between(WallTime from, WallTime to) {
-  return std::chrono::milliseconds{std::max<std::int64_t>(to.ms - from.ms, 0)};
-}
+Duration between(WallTime from, WallTime to) { return std::max(to - from, Duration{}); }
 
 // Returns " (sending its files: 1.2s)"; empty if no step is known.
 std::string took(const Launching& launching, WallTime now) {
@@ -32,11 +30,7 @@ std::string took(const Launching& launching, WallTime now) {
 }  // namespace
 
 Attempt* Stepper::current(Epoch epoch) {
-  Attempt* attempt =
-      std::visit(Overloaded{[](Launching& p) { return &p.attempt; }, [](Running& p) { return &p.attempt; },
-                            [](Stopping& p) { return &p.attempt; }, [](Collecting& p) { return &p.attempt; },
-                            [](auto&) -> Attempt* { return nullptr; }},
-                 s().phase);
+  Attempt* attempt = const_cast<Attempt*>(std::as_const(s()).attempt());
   return attempt != nullptr && attempt->epoch == epoch ? attempt : nullptr;
 }
 
@@ -81,9 +75,7 @@ void Stepper::wait(std::string why, std::string detail, bool for_room, Duration 
   ++s().restarts_in_row;
   const Duration backoff = std::min(rest_after(std::max(s().restarts_in_row, streak_anywhere(s().setbacks))), most);
   explain(why, detail);
-  std::optional<WallTime> until;
-  if (backoff > Duration{})
-    until = WallTime{at_.ms + std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()};
+  const auto until = backoff > Duration{} ? std::optional(at_ + backoff) : std::nullopt;
   s().phase = Waiting{backoff, std::move(why), std::move(detail), for_room, until};
 }
 
@@ -246,7 +238,7 @@ void Stepper::operator()(const PayloadStarted& event) {
   if (!attempt->all(Part::running))
     return record("member_started", "rank " + std::to_string(event.rank) + " runs on " + member->host.value,
                   event.epoch, member->host);
-  const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+  const WallTime told = at_ - event.ago;
   attempt->started_at = std::max(told, launching->placed_at);
   s().recovering = false;
   s().start_failures_in_row = 0;
@@ -309,9 +301,9 @@ void Stepper::operator()(const PriceChanged& event) {
   if (member == nullptr || phase<Collecting>() != nullptr) return;
   double& price = member->price_per_hour;
   if (price == event.usd_per_hour) return;
-  char text[96];
-  std::snprintf(text, sizeof text, " now costs %.2f USD an hour, before %.2f", event.usd_per_hour, price);
-  record("price_changed", member->host.value + text, event.epoch, member->host);
+  record("price_changed",
+         member->host.value + formatted(" now costs %.2f USD an hour, before %.2f", event.usd_per_hour, price),
+         event.epoch, member->host);
   price = event.usd_per_hour;
 }
 

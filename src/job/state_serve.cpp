@@ -37,7 +37,7 @@ void Stepper::serve_again(const Attempt& attempt, const End& end) {
   const HostName host = attempt.lead().host;
   const bool was_ready = s().ready.epoch == attempt.epoch;
   const WallTime ended = ended_at(attempt);
-  if (was_ready && std::chrono::milliseconds{ended.ms - attempt.started_at.value_or(ended).ms} >= k_served_long) {
+  if (was_ready && ended - attempt.started_at.value_or(ended) >= k_served_long) {
     s().failures.clear();
     s().restarts_in_row = 0;
   }
@@ -59,7 +59,7 @@ void Stepper::serve_again(const Attempt& attempt, const End& end) {
       std::min(k_retry_min * (1 << std::min(count - most - 1, k_doublings_max)), Duration{k_retry_max});
   Waiting* const waiting = phase<Waiting>();
   waiting->backoff = rest;
-  waiting->until = WallTime{at_.ms + std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()};
+  waiting->until = at_ + rest;
 }
 
 }  // namespace gridctl::job

@@ -2,7 +2,10 @@
 // Defines the words of a job's state that are stored, shown and used in decisions.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+
+#include "base/names.hpp"
 
 namespace gridctl::job {
 
@@ -20,5 +23,17 @@ inline constexpr std::string_view k_to_grow = "grown";            // why an elas
 
 inline constexpr std::string_view k_row_starting = "starting", k_row_running = "running", k_row_succeeded = "succeeded",
                                   k_row_failed = "failed";  // states of an AttemptRow
+
+// Describes how a job came to its end while its own attempt still ran, or without one.
+enum class Overtaken : std::uint8_t {
+  twin,          // one of its twins was done first
+  tasks_done,    // the last task of a bag
+  tasks_failed,  // the bag is over, and tasks of it have failed
+};
+inline constexpr Names<Overtaken, Overtaken::tasks_failed> overtaken_name{"replica_succeeded", "tasks_done",
+                                                                          "tasks_failed"};
+
+// First words of a host's detail when a limit of the machine's owner ended an attempt: gridctl-lend(7).
+inline constexpr std::string_view k_owner_limit = "the owner of this machine ";
 
 }  // namespace gridctl::job

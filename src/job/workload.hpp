@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/names.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -15,12 +16,13 @@ namespace gridctl::job {
 
 // Describes how tightly the parts of a job are coupled, and so where they may run.
 enum class JobClass : std::uint8_t { automatic, tight, medium, loose, service, federated };
-[[nodiscard]] std::string_view class_name(JobClass job_class);  // "auto", "tight"
+inline constexpr Names<JobClass, JobClass::federated> class_name{"auto",  "tight",   "medium",
+                                                                 "loose", "service", "federated"};
 [[nodiscard]] Result<JobClass> parse_class(std::string_view name);
 
 // Names the library through which the parts communicate.
 enum class Backend : std::uint8_t { automatic, nccl, rccl, oneccl, gloo, mpi, none };
-[[nodiscard]] std::string_view backend_name(Backend backend);  // "auto", "nccl"
+inline constexpr Names<Backend, Backend::none> backend_name{"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"};
 [[nodiscard]] Result<Backend> parse_backend(std::string_view name);
 
 inline constexpr int k_tasks_max = 10'000'000;

@@ -16,11 +16,7 @@ namespace {
 constexpr Duration k_patience = std::chrono::seconds{10};
 constexpr std::string_view k_unit = "gridctl-lend.service", k_cron_mark = " # gridctl-lend";
 
-os::Path unit_file() {
-  const auto given = os::environment("XDG_CONFIG_HOME");
-  const os::Path config = given && given->starts_with('/') ? os::Path(*given) : os::home_directory() / ".config";
-  return config / "systemd" / "user" / k_unit;
-}
+os::Path unit_file() { return os::xdg_directory("XDG_CONFIG_HOME", ".config") / "systemd" / "user" / k_unit; }
 
 Result<std::string> ask(const std::vector<std::string>& argv, std::string input = {}) {
   os::RunOptions options;

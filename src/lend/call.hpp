@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "lend/token.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "ssh/channel.hpp"

@@ -5,7 +5,6 @@
 #include <array>
 #include <memory>
 
-#include "base/text.hpp"
 #include "lend/keys.hpp"
 #include "lend/lines.hpp"
 #include "lend/pace.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 
 #include "base/result.hpp"
 #include "lend/lent.hpp"

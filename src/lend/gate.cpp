@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lend/gate.hpp"
 
-#include "base/text.hpp"
-
 namespace gridctl::lend {
 
 namespace {

@@ -2,7 +2,6 @@
 // Whether the state of a lent machine lets jobs of others run: its owner's presence, its heat, its battery. Pure.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lend/gpu_openers.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/numbers.hpp"
 #include "os/entries.hpp"

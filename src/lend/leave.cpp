@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lend/leave.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <initializer_list>
 #include <string>
@@ -11,7 +10,6 @@
 #include "base/numbers.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
-#include "os/ready.hpp"
 
 namespace gridctl::lend {
 

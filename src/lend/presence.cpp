@@ -2,7 +2,6 @@
 #include "lend/presence.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -18,10 +17,6 @@ constexpr std::size_t k_sessions_most = 50, k_word_most = 60, k_interrupts_bytes
 constexpr std::string_view k_controller = "i8042";
 
 const Presence& newer(const Presence& one, const Presence& other) { return other.last.ms > one.last.ms ? other : one; }
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-}
 
 bool has_screen(const Session& session) { return is_one_of(session.type, {"x11", "wayland", "mir"}); }
 

@@ -2,13 +2,10 @@
 #include "lend/receipt.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/names.hpp"
 #include "base/rates_record.hpp"
 #include "base/record.hpp"
-#include "base/text.hpp"
 #include "crypto/sha256.hpp"
 
 namespace gridctl::lend {

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <utility>
 
 namespace gridctl::os {
 namespace {

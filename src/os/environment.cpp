@@ -27,6 +27,11 @@ Path home_directory() {
   return "/";
 }
 
+Path xdg_directory(std::string_view variable, const Path& usual) {
+  const auto given = environment(variable);
+  return given && given->starts_with('/') ? Path(*given) : home_directory() / usual;
+}
+
 Result<Path> executable_path() {
   std::error_code problem;
   Path path = std::filesystem::read_symlink("/proc/self/exe", problem);

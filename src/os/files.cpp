@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 
 #include "os/clock.hpp"
 #include "os/entries.hpp"

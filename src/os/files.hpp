@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,6 +95,8 @@ class FileLock {
   // Returns nullopt if another process holds it. Writes our pid into the file.
   [[nodiscard]] static Result<std::optional<FileLock>> try_acquire(const Path& path, unsigned mode = 0600);
   [[nodiscard]] static Result<FileLock> acquire(const Path& path, unsigned mode = 0600);  // waits
+  // Tries so long, many times a second: nullopt if another process still holds it.
+  [[nodiscard]] static Result<std::optional<FileLock>> acquire_within(const Path& path, Duration patience);
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:
@@ -117,6 +118,8 @@ class DirectoryLock {
 
 [[nodiscard]] std::optional<std::string> environment(std::string_view name);
 [[nodiscard]] Path home_directory();           // $HOME
+// Returns the directory that the variable (XDG_CONFIG_HOME, …) names, if it is absolute; else this one of $HOME.
+[[nodiscard]] Path xdg_directory(std::string_view variable, const Path& usual);
 [[nodiscard]] Result<Path> executable_path();  // /proc/self/exe
 [[nodiscard]] Path temporary_directory();      // $TMPDIR, else /tmp
 // Returns the kind of the file system that holds `path`: "tmpfs", "ext4", "nfs"…, or "unknown".

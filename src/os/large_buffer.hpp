@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 
 namespace gridctl::os {

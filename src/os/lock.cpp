@@ -6,11 +6,14 @@
 
 #include <cerrno>
 
+#include "os/clock.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::os {
 
 namespace {
+constexpr Duration k_lock_look = std::chrono::milliseconds{20};
+
 bool is_still_at(int fd, const Path& path) {
   struct stat held {
   }, named{};
@@ -46,6 +49,14 @@ Result<std::optional<FileLock>> FileLock::try_acquire(const Path& path, unsigned
 Result<FileLock> FileLock::acquire(const Path& path, unsigned mode) {
   TRY_ASSIGN(Fd fd, lock_file(path, mode, LOCK_EX));
   return FileLock{std::move(fd)};
+}
+
+Result<std::optional<FileLock>> FileLock::acquire_within(const Path& path, Duration patience) {
+  for (const BootTime deadline = system_clock().boot() + patience;;) {
+    TRY_ASSIGN(std::optional<FileLock> lock, try_acquire(path));
+    if (lock || system_clock().boot() > deadline) return lock;
+    pause_for(k_lock_look);
+  }
 }
 
 Result<std::optional<DirectoryLock>> DirectoryLock::try_acquire(const Path& directory) {

@@ -18,6 +18,12 @@ Bytes random_bytes(std::size_t count) {
   return bytes;
 }
 
+Digest random_digest() {
+  Digest digest;
+  std::ranges::copy(random_bytes(digest.bytes.size()), digest.bytes.begin());
+  return digest;
+}
+
 std::uint64_t random_u64() {
   std::uint64_t value = 0;
   for (std::byte b : random_bytes(sizeof value)) value = value << 8 | static_cast<std::uint64_t>(b);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"

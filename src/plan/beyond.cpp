@@ -2,7 +2,6 @@
 #include "plan/beyond.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "base/formatted.hpp"

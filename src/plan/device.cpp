@@ -2,7 +2,6 @@
 #include "plan/device.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/formatted.hpp"
-#include "base/text.hpp"
 
 namespace gridctl::plan {
 

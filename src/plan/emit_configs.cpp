@@ -2,7 +2,6 @@
 // Writes configuration files of DeepSpeed, Accelerate, Megatron-LM and torchtitan.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 

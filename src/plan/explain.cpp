@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 
 #include "base/formatted.hpp"
-#include "base/text.hpp"
 #include "plan/search.hpp"
 
 namespace gridctl::plan {

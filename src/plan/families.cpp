@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds the shapes of well-known models, from their config.json as published.
 #include <algorithm>
-#include <array>
 
 #include "base/text.hpp"
 #include "plan/model.hpp"

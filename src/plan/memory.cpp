@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/memory.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "plan/eager.hpp"
 
 namespace gridctl::plan {

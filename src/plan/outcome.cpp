@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plan/calibrate.hpp"
+#include "plan/estimate.hpp"
 
 namespace gridctl::plan {
 

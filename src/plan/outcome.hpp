@@ -5,10 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "base/metrics.hpp"
-#include "plan/estimate.hpp"
 #include "plan/search.hpp"
 
 namespace gridctl::plan {

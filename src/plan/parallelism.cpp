@@ -2,7 +2,6 @@
 #include "plan/parallelism.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/text.hpp"

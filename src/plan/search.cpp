@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <tuple>
 
-#include "base/text.hpp"
 #include "sched/interval.hpp"
 
 namespace gridctl::plan {

@@ -2,8 +2,6 @@
 // Defines the questions to container engines, and interprets their answers. Pure.
 #pragma once
 
-#include <array>
-
 #include "base/inventory.hpp"
 #include "probe/tools.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/gpu_use.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 #include "probe/drm_cards.hpp"
 #include "probe/tool_text.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
 #include "os/random.hpp"
 #include "probe/engines.hpp"
 #include "probe/facts.hpp"

@@ -4,7 +4,6 @@
 // GPUs.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

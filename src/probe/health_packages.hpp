@@ -3,7 +3,6 @@
 // against them. Pure.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

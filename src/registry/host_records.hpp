@@ -53,11 +53,6 @@ class HostRecords {
   // Keeps the former value of what `link` leaves out.
   [[nodiscard]] virtual Result<void> save_link(const HostLink& link) = 0;
   [[nodiscard]] virtual Result<std::vector<HostLink>> links() = 0;
-
- protected:
-  HostRecords() = default;
-  HostRecords(HostRecords&&) noexcept = default;
-  HostRecords& operator=(HostRecords&&) noexcept = default;
 };
 
 }  // namespace gridctl::registry

@@ -12,7 +12,6 @@
 #include "base/time.hpp"
 #include "db/database.hpp"
 #include "os/files.hpp"
-#include "registry/records.hpp"
 
 namespace gridctl::registry {
 

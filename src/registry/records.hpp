@@ -136,6 +136,12 @@ struct AttemptRecord {
   CheckpointSeq resumed_from;
   std::optional<int> exit_code;
   std::vector<MemberRecord> members;  // by rank; empty of those from before members were kept
+
+  [[nodiscard]] std::vector<HostName> hosts() const {  // its provider, and those of all members
+    std::vector<HostName> all{provider};
+    for (const MemberRecord& member : members) all.push_back(member.provider);
+    return all;
+  }
 };
 
 struct EventRecord {

@@ -4,7 +4,6 @@
 
 #include "registry/impl.hpp"
 #include "registry/listing.hpp"
-#include "registry/provider_json.hpp"
 
 namespace gridctl::registry {
 

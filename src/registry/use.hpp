@@ -3,7 +3,6 @@
 // state directory, which commands read. Losing it loses nothing but what a screen shows.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/ids.hpp"

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
+#include "sched/fabric.hpp"
 
 namespace gridctl::sched {
 
@@ -90,28 +91,14 @@ constexpr double k_patience = 100;
 // Timeouts also allow this many times the expected duration of one exchange.
 constexpr double k_exchange_patience = 3;
 
-bool is_rdma(const Nic& nic) {
-  return nic.up && !nic.device.empty() && (nic.kind == NicKind::infiniband || nic.kind == NicKind::roce);
-}
-
-// Returns the kind of RDMA that every member has; InfiniBand before RoCE.
-std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& members) {
-  for (const NicKind kind : {NicKind::infiniband, NicKind::roce})
-    if (std::ranges::all_of(members, [&](const Inventory* member) {
-          return std::ranges::any_of(member->nics, [&](const Nic& nic) { return is_rdma(nic) && nic.kind == kind; });
-        }))
-      return kind;
-  return std::nullopt;
-}
-
 // Machines with a card for each GPU often have slower ones for storage and management, which no collective should use.
 std::string rdma_devices(const Inventory& member, NicKind kind) {
   double fastest = 0;
   for (const Nic& nic : member.nics)
-    if (is_rdma(nic) && nic.kind == kind) fastest = std::max(fastest, nic.bits_per_second.value_or(0));
+    if (is_rdma(nic, kind)) fastest = std::max(fastest, nic.bits_per_second.value_or(0));
   std::vector<std::string> devices;
   for (const Nic& nic : member.nics)
-    if (is_rdma(nic) && nic.kind == kind && nic.bits_per_second.value_or(0) >= fastest)
+    if (is_rdma(nic, kind) && nic.bits_per_second.value_or(0) >= fastest)
       devices.push_back(nic.device + ":" + std::to_string(nic.port));
   std::ranges::sort(devices);
   return join(devices, ",");

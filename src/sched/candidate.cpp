@@ -49,21 +49,20 @@ constexpr std::size_t k_vendors = static_cast<std::size_t>(Vendor::other) + 1;
 constexpr double k_cpus_default = 1;            // a job that names no CPUs gets one
 constexpr std::size_t k_after_all_gpus = 1000;  // as an alternative: no job has so many
 
-std::string quoted(const std::vector<std::string>& words) { return join(words, ", "); }
 
 // Checks the policies that the owner of the host and the user set.
 bool policy_allows(Candidate& c, const job::Spec& spec) {
   const HostFacts& host = *c.host;
   const job::Constraints& want = spec.constraints;
   if (!want.providers.empty() && std::ranges::find(want.providers, host.name.value) == want.providers.end())
-    return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
+    return c.reject("pinned", "the job is pinned to " + join(want.providers, ", "));
   if (host.inventory->version == 0) return c.reject("unreachable", "its owner has not joined yet", true);
   if (host.drained) return c.reject("drained", "the host is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
     return c.reject("mismatch", "it differs from its declaration: " + host.mismatch +
                                     "; `gridctl provider bench` tests it again");
   if (!want.classes.empty() && std::ranges::find(want.classes, host.host_class) == want.classes.end())
-    return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
+    return c.reject("class", "its class is " + host.host_class + ", wanted " + join(want.classes, ", "));
   const std::string region = host.region_doubt.empty() ? host.region : "";
   if (std::string why = region_refusal(want, region); !why.empty())
     return c.reject("region", host.region_doubt.empty() ? std::move(why) : host.region_doubt);

@@ -2,7 +2,6 @@
 #include "sched/cheaper.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/formatted.hpp"
 #include "base/time.hpp"
@@ -11,7 +10,7 @@ namespace gridctl::sched {
 
 namespace {
 std::string needs_text(const HostName& host, const Estimate& estimate) {
-  return host.value + " needs " + format_duration(std::chrono::seconds{std::llround(estimate.takes())}) +
+  return host.value + " needs " + in_words(estimate.takes()) +
          formatted(" and %.2f USD", estimate.cost());
 }
 }  // namespace

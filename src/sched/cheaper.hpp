@@ -10,7 +10,6 @@
 #include <string>
 
 #include "job/spec.hpp"
-#include "job/state.hpp"
 #include "sched/deadline.hpp"
 #include "sched/place.hpp"
 

@@ -2,7 +2,6 @@
 #include "sched/cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -54,6 +53,10 @@ void share_out(Estimate& out, double all, double mtbf, double restart) {
   out.lost = extra - out.recovery;
 }
 }  // namespace
+
+std::string in_words(double seconds) {
+  return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
+}
 
 Estimate to_finish(const WorkEstimate& task, const HostGroup& group) {
   Estimate out;

@@ -6,7 +6,6 @@
 // loses that much more (K13). Hosts that a job needs together fail as one: their rates add up (K8).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +38,8 @@ struct HostGroup {
 };
 
 inline constexpr double k_never = 3e9;  // seconds: a century
+
+[[nodiscard]] std::string in_words(double seconds);  // "3h12m"; a century at most
 
 // Holds expected seconds of each kind; they add up to takes().
 struct Estimate {

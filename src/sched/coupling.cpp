@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <string_view>
+#include <vector>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
-#include "sched/coupling_table.hpp"
 #include "sched/shell_words.hpp"
 
 namespace gridctl::sched {
@@ -15,6 +19,147 @@ namespace gridctl::sched {
 namespace {
 using job::Backend;
 using job::JobClass;
+
+// Defines the strategy table.
+struct Strategy {
+  WorkKind kind;
+  job::JobClass job_class;
+  std::string_view what, needs;
+  bool mixed_vendors;
+  std::string_view strategy;
+};
+
+// Lists the clues in a job file. Several at once form a set of bits.
+enum Clue : std::uint32_t {
+  clue_tasks = 1 << 0,       // tasks: N
+  clue_rare = 1 << 1,        // workload.sync_every > 1
+  clue_nodes = 1 << 2,       // num_nodes > 1
+  clue_gpus = 1 << 3,        // several GPUs of a host
+  clue_launcher = 1 << 4,    // of processes that talk to each other
+  clue_collective = 1 << 5,  // a library of collectives is named
+  clue_federated = 1 << 6,
+  clue_service = 1 << 7,
+  clue_rendering = 1 << 8,
+  clue_search = 1 << 9,
+  clue_inference = 1 << 10,
+  clue_simulation = 1 << 11,
+  clue_pretraining = 1 << 12,
+  clue_fine_tuning = 1 << 13,
+};
+
+// States where a word is searched for: as the program of a command (with more words among its arguments), as a part of
+// a script's name, as a part of that or of an option's name, or among what a package manager installs.
+enum class Where : std::uint8_t { program, script, name, package };
+
+struct ClueWord {
+  Clue clue;
+  Where where;
+  std::string_view words;  // of a program: "vllm serve"
+};
+
+// The first rule whose clues are all present determines the kind. The last has none.
+struct KindRule {
+  std::uint32_t clues;
+  WorkKind kind;
+};
+
+constexpr std::string_view k_fabric = "NVLink or NVSwitch in the hosts, InfiniBand or RoCE between them";
+constexpr std::string_view k_bus = "NVLink or PCIe between its GPUs";
+constexpr std::string_view k_wan = "any link (WAN)";
+
+constexpr std::array<Strategy, 12> k_strategies{{
+    {WorkKind::pretraining, JobClass::tight, "LLM pre-training", k_fabric, false,
+     "a gang of identical GPUs at one site, all or nothing"},
+    {WorkKind::simulation, JobClass::tight, "a simulation (CFD, molecular dynamics)", k_fabric, false,
+     "a gang of identical GPUs at one site, all or nothing"},
+    {WorkKind::gang, JobClass::tight, "a synchronous job over several hosts", k_fabric, false,
+     "a gang of identical GPUs at one site, all or nothing"},
+    {WorkKind::fine_tuning, JobClass::medium, "fine-tuning", k_bus, false, "2 to 8 GPUs of one host"},
+    {WorkKind::one_host, JobClass::medium, "a job over several GPUs", k_bus, false, "all its GPUs in one host"},
+    {WorkKind::inference, JobClass::loose, "batch inference", k_wan, true, "tasks over any GPUs that are large enough"},
+    {WorkKind::rendering, JobClass::loose, "rendering", k_wan, true, "a task per frame"},
+    {WorkKind::search, JobClass::loose, "hyper-parameter search", k_wan, true, "trials as tasks, stopped early"},
+    {WorkKind::bag, JobClass::loose, "independent tasks", k_wan, true, "each task on any GPU that is free"},
+    {WorkKind::federated, JobClass::federated, "federated or WAN training", k_wan, true,
+     "rare coordination: members compute alone and exchange data every few steps"},
+    {WorkKind::service, JobClass::service, "a service", k_wan, true, "replicas behind one address"},
+    {WorkKind::single, JobClass::loose, "one process", "no link to others", true, "any suitable host"},
+}};
+
+// The words of a row are separated by ", ".
+constexpr ClueWord k_rows[] = {
+    {clue_launcher, Where::program,
+     "torchrun, torch.distributed.run, torch.distributed.launch, deepspeed, accelerate launch, mpirun, mpiexec, "
+     "srun, horovodrun, colossalai run, composer, ray start, ray job"},
+    {clue_pretraining, Where::script, "pretrain, pretraining"},
+    {clue_pretraining, Where::program, "litgpt pretrain"},
+    {clue_simulation, Where::program,
+     "gmx mdrun, gmx_mpi mdrun, lmp, lmp_mpi, namd2, namd3, pmemd.cuda, pmemd.cuda.MPI, cp2k.psmp, pw.x, "
+     "simpleFoam, pimpleFoam, interFoam, SU2_CFD, nekrs"},
+    {clue_fine_tuning, Where::name, "lora, qlora, peft"},
+    {clue_fine_tuning, Where::script, "sft, dpo, finetune, finetuning"},
+    {clue_fine_tuning, Where::program,
+     "litgpt finetune, tune run, llamafactory-cli train, axolotl train, axolotl.cli.train"},
+    {clue_inference, Where::program, "vllm run-batch, vllm.entrypoints.openai.run_batch"},
+    {clue_inference, Where::script, "inference, infer, predict, embed, transcribe"},
+    {clue_rendering, Where::program,
+     "blender -b, blender --background, kick, husk, mantra, redshiftCmdLine, povray, luxcoreconsole, aerender"},
+    {clue_rendering, Where::script, "render"},
+    {clue_search, Where::program, "optuna, wandb agent, ray tune, nnictl"},
+    {clue_search, Where::package, "optuna, ray[tune], nni"},
+    {clue_search, Where::script, "optuna, hpo"},
+    {clue_service, Where::program,
+     "vllm serve, vllm.entrypoints.openai.api_server, uvicorn, gunicorn, hypercorn, tritonserver, "
+     "text-generation-launcher, sglang.launch_server, llama-server, ollama serve, torchserve, bentoml serve, "
+     "serve run, trtllm-serve"},
+    {clue_federated, Where::program,
+     "flwr, flower-supernode, flower-superlink, flower-client-app, fedml, fx, nvflare, hivemind-server, hivemind-dht"},
+    {clue_federated, Where::package, "flwr, fedml, hivemind, openfl, nvflare"},
+    {clue_federated, Where::name, "diloco"},
+    {clue_federated, Where::script, "hivemind, flwr, fedavg, federated"},
+};
+
+constexpr KindRule k_rules[] = {
+    {clue_tasks | clue_rendering, WorkKind::rendering},
+    {clue_tasks | clue_search, WorkKind::search},
+    {clue_tasks | clue_inference, WorkKind::inference},
+    {clue_tasks, WorkKind::bag},
+    {clue_federated, WorkKind::federated},
+    {clue_rare, WorkKind::federated},
+    {clue_service, WorkKind::service},
+    {clue_nodes | clue_search, WorkKind::search},
+    {clue_nodes | clue_simulation, WorkKind::simulation},
+    {clue_nodes | clue_pretraining, WorkKind::pretraining},
+    {clue_nodes | clue_launcher, WorkKind::gang},
+    {clue_rendering, WorkKind::rendering},
+    {clue_search, WorkKind::search},
+    {clue_nodes | clue_inference, WorkKind::inference},
+    {clue_nodes, WorkKind::gang},
+    {clue_gpus | clue_simulation, WorkKind::simulation},
+    {clue_gpus | clue_pretraining, WorkKind::pretraining},
+    {clue_fine_tuning, WorkKind::fine_tuning},
+    {clue_gpus | clue_launcher, WorkKind::one_host},
+    {clue_gpus | clue_collective, WorkKind::one_host},
+    {clue_inference, WorkKind::inference},
+    {clue_gpus, WorkKind::one_host},
+    {0, WorkKind::single},
+};
+const Strategy& strategy_of(WorkKind kind) {
+  const Strategy& found = k_strategies.at(static_cast<std::size_t>(kind));
+  GRIDCTL_CHECK(found.kind == kind);  // in the order of the enum
+  return found;
+}
+
+const std::vector<ClueWord>& clue_words() {
+  static const std::vector<ClueWord> words = [] {
+    std::vector<ClueWord> all;
+    for (const ClueWord& row : k_rows)
+      for (const auto word : std::views::split(row.words, std::string_view{", "}))
+        all.push_back({row.clue, row.where, {word.begin(), word.end()}});
+    return all;
+  }();
+  return words;
+}
 
 constexpr std::size_t k_commands_max = 1000;   // looked at of each text: the first ones say what a job is
 constexpr std::size_t k_launched_within = 64;  // words after a launcher
@@ -150,19 +295,13 @@ void look_at_text(Evidence& evidence, const std::string& text, const std::string
   }
 }
 
-int gpus_of_host(const job::Resources& resources) {
-  int count = 0;
-  for (const job::GpuRequest& gpu : resources.gpus) count = std::max(count, gpu.count_max);
-  return count;
-}
-
 Evidence evidence_of(const job::Spec& spec) {
   Evidence evidence;
   const job::Workload& workload = spec.workload;
   if (workload.tasks > 0) evidence.add(clue_tasks, "tasks is " + std::to_string(workload.tasks));
   if (workload.sync_every > 1) evidence.add(clue_rare, "workload.sync_every is " + std::to_string(workload.sync_every));
   if (spec.num_nodes > 1) evidence.add(clue_nodes, "num_nodes is " + std::to_string(spec.num_nodes));
-  if (const int gpus = gpus_of_host(spec.resources); gpus > 1)
+  if (const int gpus = job::gpus_most(spec); gpus > 1)
     evidence.add(clue_gpus, std::to_string(gpus) + " GPUs of a host");
   look_at_text(evidence, spec.run, "run");
   look_at_text(evidence, spec.setup, "setup");
@@ -170,20 +309,12 @@ Evidence evidence_of(const job::Spec& spec) {
   return evidence;
 }
 
-WorkKind kind_of(const Evidence& evidence) {
-  for (const KindRule& rule : kind_rules())
-    if ((evidence.clues & rule.clues) == rule.clues) return rule.kind;
-  return WorkKind::single;
+const KindRule& rule_of(const Evidence& evidence) {
+  return *std::ranges::find_if(k_rules, [&](const KindRule& rule) { return (evidence.clues & rule.clues) == rule.clues; });
 }
 
-// Returns the texts of the clues that the rule of this kind needed, and of the launcher, which readers look for.
-std::string why_of(const Evidence& evidence, WorkKind kind) {
-  std::uint32_t decided = 0;
-  for (const KindRule& rule : kind_rules())
-    if (rule.kind == kind && (evidence.clues & rule.clues) == rule.clues) {
-      decided = rule.clues;
-      break;
-    }
+// Returns the texts of the clues that decided, and of the launcher, which readers look for.
+std::string why_of(const Evidence& evidence, std::uint32_t decided) {
   if ((decided & (clue_nodes | clue_gpus)) != 0) decided |= evidence.clues & clue_launcher;
   std::vector<std::string> parts;
   for (const auto& [clue, text] : evidence.texts)
@@ -209,8 +340,9 @@ WorkKind kind_of(JobClass job_class, const Evidence& evidence) {
 Coupling classify(const job::Spec& spec) {
   const Evidence evidence = evidence_of(spec);
   const JobClass said = spec.workload.job_class;
-  WorkKind kind = kind_of(evidence);
-  std::string why = why_of(evidence, kind);
+  const KindRule& rule = rule_of(evidence);
+  WorkKind kind = rule.kind;
+  std::string why = why_of(evidence, rule.clues);
   if (said != JobClass::automatic) {
     const JobClass told = strategy_of(kind).job_class;
     why = told == said ? "class set in the job file; the command agrees: " + why

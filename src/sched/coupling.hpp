@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derives from a job's file how tightly its parts are coupled: its declarations, the number of hosts and GPUs, and the
 // words of its commands, at the places where they have a meaning and never by their letters: `exploration.py` is not
-// LoRA, and installing a launcher launches nothing. Pure; the tables are in coupling_table.cpp.
+// LoRA, and installing a launcher launches nothing. Pure.
 #pragma once
 
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/formatted.hpp"
 #include "base/time.hpp"
@@ -16,9 +15,6 @@ constexpr double k_sure_deviations = 2.326;  // of a normal distribution
 constexpr double k_normal_from = 100;        // failures expected: from here on a Poisson distribution is nearly normal
 constexpr double k_error = 0.1;              // of the expected time
 
-std::string in_words(double seconds) {
-  return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
-}
 
 std::string chance_text(double share) { return formatted("%.2g %%", share * 100); }
 

@@ -50,10 +50,6 @@ Clique grown_from(const Inventory& host, const std::vector<const Gpu*>& all, con
   return group;
 }
 
-bool has_rdma(const Inventory& host, NicKind kind) {
-  return std::ranges::any_of(host.nics,
-                             [&](const Nic& nic) { return nic.up && !nic.device.empty() && nic.kind == kind; });
-}
 }  // namespace
 
 std::vector<const Gpu*> best_joined(const Inventory& host, std::vector<const Gpu*> gpus, std::size_t count) {
@@ -83,9 +79,14 @@ std::optional<std::string> fabric_problem(const Inventory& host, const std::vect
   return std::nullopt;
 }
 
-std::optional<NicKind> rdma_between(const Inventory& a, const Inventory& b) {
+bool is_rdma(const Nic& nic, NicKind kind) { return nic.up && !nic.device.empty() && nic.kind == kind; }
+
+std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& hosts) {
   for (const NicKind kind : {NicKind::infiniband, NicKind::roce})
-    if (has_rdma(a, kind) && has_rdma(b, kind)) return kind;
+    if (std::ranges::all_of(hosts, [&](const Inventory* host) {
+          return std::ranges::any_of(host->nics, [&](const Nic& nic) { return is_rdma(nic, kind); });
+        }))
+      return kind;
   return std::nullopt;
 }
 

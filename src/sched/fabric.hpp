@@ -19,7 +19,8 @@ namespace gridctl::sched {
 // between.
 [[nodiscard]] std::optional<std::string> fabric_problem(const Inventory& host, const std::vector<const Gpu*>& gpus);
 
-// Returns the kind of RDMA that two hosts both have up; InfiniBand before RoCE.
-[[nodiscard]] std::optional<NicKind> rdma_between(const Inventory& a, const Inventory& b);
+[[nodiscard]] bool is_rdma(const Nic& nic, NicKind kind);  // and it is up
+// Returns the kind of RDMA that every host has up; InfiniBand before RoCE.
+[[nodiscard]] std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& hosts);
 
 }  // namespace gridctl::sched

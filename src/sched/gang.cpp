@@ -2,9 +2,7 @@
 #include "sched/gang.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -134,7 +132,7 @@ class Conflicts {
     if (far_.contains(pair)) return true;
     const bool sites_count = apart == Apart::declared || apart == Apart::lasting;
     if (sites_count && !a.site.empty() && !b.site.empty() && a.site != b.site && !near_.contains(pair)) return true;
-    return apart != Apart::lasting && slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
+    return apart != Apart::lasting && slow_.contains(pair) && !common_rdma({&*a.inventory, &*b.inventory});
   }
   [[nodiscard]] bool any_slow() const { return !slow_.empty(); }
   // Returns whether some fast link leads out of an island.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "sched/candidate.hpp"
 #include "sched/standing/reliability.hpp"
 

@@ -28,17 +28,12 @@ Fitting fitting_of(const job::Spec& spec, const std::vector<HostFacts>& hosts) {
   job::Spec part = spec;
   part.num_nodes = 1;
   const Decision decision = place(part, hosts, {});
-  std::map<std::string, int> never;
-  std::vector<HostName> no;
-  for (const Rejection& rejection : decision.rejections)
-    if (!rejection.temporary) no.push_back(rejection.host), ++never[rejection.code];
-  std::ranges::sort(no);
+  std::vector<Rejection> never = decision.rejections;
+  std::erase_if(never, [](const Rejection& rejection) { return rejection.temporary; });
   Fitting fitting;
   for (const HostFacts& host : hosts)
-    if (!std::ranges::binary_search(no, host.name)) fitting.hosts.push_back(&host);
-  std::vector<std::string> reasons;
-  for (const auto& [code, count] : never) reasons.push_back(std::to_string(count) + " " + code);
-  fitting.others = join(reasons, ", ");
+    if (!std::ranges::binary_search(never, host.name, {}, &Rejection::host)) fitting.hosts.push_back(&host);
+  fitting.others = counts_text(never);
   return fitting;
 }
 
@@ -202,8 +197,7 @@ SynchronousJob synchronous_of(const job::Spec& spec) {
   job.exchange = {job::exchange_bytes(spec.workload).value_or(0), spec.workload.step ? seconds(*spec.workload.step) : 0,
                   spec.workload.sync_every};
   job.members = spec.num_nodes;
-  for (const job::GpuRequest& gpu : spec.resources.gpus)
-    job.gpus_per_member = std::max(job.gpus_per_member, gpu.count_max);
+  job.gpus_per_member = job::gpus_most(spec);
   return job;
 }
 

@@ -16,12 +16,6 @@ namespace {
 using job::Backend;
 using job::JobClass;
 
-int gpus_wanted(const job::Spec& spec) {
-  int count = 0;
-  for (const job::GpuRequest& gpu : spec.resources.gpus) count = std::max(count, gpu.count_max);
-  return count;
-}
-
 const Gpu* find_gpu(const Chosen& chosen, const std::string& uuid) {
   for (const Gpu& gpu : chosen.host->inventory->gpus)
     if (gpu.uuid == uuid) return &gpu;
@@ -56,7 +50,7 @@ BackendChoice backend_of(const job::Spec& spec, const Coupling& coupling, const 
   BackendQuestion question{coupling.job_class, vendors_of_chosen(chosen), reach_of(spec, coupling.job_class),
                            spec.workload.backend};
   const bool alone = spec.num_nodes == 1 && spec.workload.tasks == 0;
-  const int gpus = gpus_wanted(spec);
+  const int gpus = job::gpus_most(spec);
   if (alone && gpus <= 1 && question.wish == Backend::automatic) return {Backend::none, "the job is a single process"};
   if (alone && gpus > 1) question.job_class = JobClass::medium;  // its own GPUs talk, whatever it is to others
   const bool talks = question.job_class != JobClass::loose && question.job_class != JobClass::service;

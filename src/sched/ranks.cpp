@@ -65,4 +65,8 @@ int ranks_on_host(const job::Spec& spec, int gpus) {
   return spec.gang.ranks_per_node > 0 ? spec.gang.ranks_per_node : job::usual_ranks(spec.launcher, gpus);
 }
 
+std::uint32_t ranks_of(const job::Spec& spec, const job::Member& member) {
+  return static_cast<std::uint32_t>(ranks_on_host(spec, static_cast<int>(member.gpu_uuids.size())));
+}
+
 }  // namespace gridctl::sched

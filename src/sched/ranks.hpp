@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "job/spec.hpp"
+#include "job/state.hpp"
 
 namespace gridctl::sched {
 
@@ -20,5 +21,6 @@ namespace gridctl::sched {
 // Returns the ranks on a host where the job has leased this many GPUs: what the job file says, otherwise the launcher's
 // usual number.
 [[nodiscard]] int ranks_on_host(const job::Spec& spec, int gpus);
+[[nodiscard]] std::uint32_t ranks_of(const job::Spec& spec, const job::Member& member);
 
 }  // namespace gridctl::sched

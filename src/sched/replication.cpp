@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/replication.hpp"
 
-#include <cmath>
-
 #include "base/formatted.hpp"
 #include "sched/interval.hpp"
 

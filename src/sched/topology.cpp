@@ -2,7 +2,6 @@
 #include "sched/topology.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>

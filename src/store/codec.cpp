@@ -9,7 +9,6 @@
 #include <cmath>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "base/check.hpp"
 #include "os/large_buffer.hpp"

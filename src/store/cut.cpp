@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/cut.hpp"
 
-#include <algorithm>
-
 #include "store/tree.hpp"
 
 namespace gridctl::store {

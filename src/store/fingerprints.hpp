@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"

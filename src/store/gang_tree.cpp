@@ -2,7 +2,6 @@
 #include "store/gang_tree.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <set>

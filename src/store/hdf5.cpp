@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5 stores in its superblock where the file ends, and writes that when the file is flushed or closed.
-#include <cstring>
 
 #include "store/formats.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "base/check.hpp"
 #include "crypto/sha256.hpp"

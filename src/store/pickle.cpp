@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/pickle.hpp"
 
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

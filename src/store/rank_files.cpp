@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/rank_files.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/numbers.hpp"

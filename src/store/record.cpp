@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "base/numbers.hpp"
-#include "base/text.hpp"
 #include "crypto/sealing.hpp"
 #include "os/random.hpp"
 #include "store/big_endian.hpp"

@@ -8,14 +8,18 @@
 #include "store/fingerprints.hpp"
 
 namespace gridctl::store {
-namespace {
 
 Result<Tree> tree_at(ChunkStore& chunks, const Digest& root) {
   TRY_ASSIGN(const Bytes manifest, chunks.get(root));
   return parse_manifest(manifest);
 }
 
-}  // namespace
+Result<Digest> put_tree(ChunkStore& chunks, const Tree& tree) {
+  const Bytes manifest = to_manifest(tree);
+  const Digest root = root_of(manifest);
+  TRY(chunks.put(root, manifest));
+  return root;
+}
 
 Result<StoredTree> store_tree(ChunkStore& chunks, const os::Path& directory, ScanOptions options,
                               const std::optional<Digest>& previous) {
@@ -34,9 +38,8 @@ Result<StoredTree> store_tree(ChunkStore& chunks, const os::Path& directory, Sca
   TRY_ASSIGN(Scan scanned, scan(directory, options));
   if (scanned.tree.entries.empty())
     return make_error(Code::usage, directory.string() + " is empty: a checkpoint needs at least one file");
-  const Bytes manifest = to_manifest(scanned.tree);
-  StoredTree made{root_of(manifest), std::move(scanned.tree), std::move(scanned.notes), 0};
-  TRY(chunks.put(made.root, manifest));
+  TRY_ASSIGN(const Digest root, put_tree(chunks, scanned.tree));
+  StoredTree made{root, std::move(scanned.tree), std::move(scanned.notes), 0};
   TRY_ASSIGN(const StoreStats stats, chunks.stats());
   TRY(chunks.seal());
   made.stored_bytes = stats.put_bytes;

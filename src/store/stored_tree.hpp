@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores a directory as a tree.
+// Stores directories as trees, and reads trees from a store.
 #pragma once
 
 #include <optional>
@@ -23,5 +23,10 @@ struct StoredTree {
 // in `options` are ignored. usage if the directory is empty.
 [[nodiscard]] Result<StoredTree> store_tree(ChunkStore& chunks, const os::Path& directory, ScanOptions options,
                                             const std::optional<Digest>& previous);
+
+// Reads the manifest at `root`.
+[[nodiscard]] Result<Tree> tree_at(ChunkStore& chunks, const Digest& root);
+// Stores the manifest of a tree whose chunks are stored already. Durable after the store is sealed. Returns its root.
+[[nodiscard]] Result<Digest> put_tree(ChunkStore& chunks, const Tree& tree);
 
 }  // namespace gridctl::store

@@ -4,8 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "base/text.hpp"
-
 namespace gridctl::transfer {
 namespace {
 

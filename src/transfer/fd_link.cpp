@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer/fd_link.hpp"
 
-#include <vector>
-
 #include "os/ready.hpp"
 
 namespace gridctl::transfer {

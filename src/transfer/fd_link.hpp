@@ -2,8 +2,6 @@
 // Links frames over two descriptors: stdin and stdout of the agent, or both ends of a socket.
 #pragma once
 
-#include <string>
-
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "wire/frame.hpp"

@@ -2,7 +2,6 @@
 #include "transfer/host_upload.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "transfer/stream.hpp"
 

@@ -2,6 +2,7 @@
 // Formats times, money and states for people. Pure: "now" is an argument.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ namespace gridctl::ui {
 [[nodiscard]] std::string money(double dollars, bool dash = true);
 // Returns "2x RTX 4090 24 GiB", with groups joined by ", "; "-" without any.
 [[nodiscard]] std::string gpus(const Inventory& inventory);
+// Returns "1 file", "3 files".
+[[nodiscard]] std::string counted(std::integral auto count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
 // Formats "0.5", "4" with at most this many significant digits, and no more than necessary.
 [[nodiscard]] std::string number(double value, int digits = 6);
 [[nodiscard]] Paint paint_of(job::JobState state);

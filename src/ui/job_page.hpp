@@ -3,7 +3,6 @@
 // and events. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 #include "ui/use_view.hpp"
 
@@ -248,14 +247,10 @@ std::string provider_json(const registry::Provider& provider) { return dump(prov
 
 std::string provider_detail_json(const ProviderView& view) {
   const registry::Provider& provider = view.provider;
-  const auto figure = [&](std::string_view name) {
-    const auto found = provider.figures.find(name);
-    return found == provider.figures.end() ? Json() : Json(found->second);
-  };
   Json value = provider_value(provider);
-  value["uptime"] = figure("uptime");
-  value["start_seconds_p90"] = figure("start_time");
-  value["bench_drift"] = figure("bench_drift");
+  value["uptime"] = or_null(figure(provider, "uptime"));
+  value["start_seconds_p90"] = or_null(figure(provider, "start_time"));
+  value["bench_drift"] = or_null(figure(provider, "bench_drift"));
   value["gpu_reliability"] = Json::array();
   for (const auto& [uuid, reliable] : view.gpus)
     value["gpu_reliability"].push_back(Json{{"uuid", uuid},

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "job/exactness.hpp"
-#include "registry/hosts.hpp"
 #include "registry/records.hpp"
 #include "registry/use.hpp"
 #include "ui/provider_view.hpp"

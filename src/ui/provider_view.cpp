@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/provider_view.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -74,9 +72,9 @@ std::string cpu_text(const Inventory& inventory) {
   const CpuLayout& cpu = inventory.cpu;
   std::string text = number(inventory.cpus) + " usable";
   if (cpu.sockets && cpu.cores && cpu.threads)
-    text += "; " + std::to_string(*cpu.sockets) + (*cpu.sockets == 1 ? " socket, " : " sockets, ") +
+    text += "; " + counted(*cpu.sockets, "socket") + ", " +
             std::to_string(*cpu.cores) + " cores, " + std::to_string(*cpu.threads) + " threads";
-  if (!cpu.numa.empty()) text += ", " + std::to_string(cpu.numa.size()) + (cpu.numa.size() == 1 ? " node" : " nodes");
+  if (!cpu.numa.empty()) text += ", " + counted(cpu.numa.size(), "node");
   if (cpu.max_mhz) text += ", " + std::to_string(*cpu.max_mhz) + " MHz";
   if (!inventory.cpu_model.empty()) text += "; " + inventory.cpu_model;
   return text;
@@ -119,10 +117,6 @@ void add_machine(Facts& facts, const Inventory& in) {
   facts.add("boot", in.boot_id);
 }
 
-std::string failures_text(int failures) {
-  return failures == 1 ? ", 1 failure" : ", " + std::to_string(failures) + " failures";
-}
-
 std::string gpu_name(const Gpu& gpu) {
   return gpu.model.empty() ? gpu.name + " (model uncertain)" : gpu.name + " = " + gpu.model;
 }
@@ -153,7 +147,7 @@ std::string gpus_text(const ProviderView& view, std::size_t columns, Style style
     if (const auto told = view.measured.find(gpu.uuid); told != view.measured.end())
       line += " (measured: " + join(told->second, ", ") + ")";
     if (const auto found = view.gpus.find(gpu.uuid); found != view.gpus.end() && found->second.failures > 0)
-      line += ", fails in " + sched::describe(found->second) + failures_text(found->second.failures);
+      line += ", fails in " + sched::describe(found->second) + ", " + counted(found->second.failures, "failure");
     facts.add("gpu " + std::to_string(i), line);
   }
   return text + facts.render(style);

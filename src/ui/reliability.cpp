@@ -3,15 +3,14 @@
 
 #include "base/formatted.hpp"
 #include "sched/standing/verdict.hpp"
+#include "ui/human.hpp"
 
 namespace gridctl::ui {
 
-namespace {
 std::optional<double> figure(const registry::Provider& provider, std::string_view name) {
   const auto found = provider.figures.find(name);
   return found == provider.figures.end() ? std::nullopt : std::optional{found->second};
 }
-}  // namespace
 
 sched::Reliability reliability(const registry::Provider& provider) {
   const auto mtbf_hours = figure(provider, "mtbf"), low = figure(provider, "mtbf_low"),
@@ -40,7 +39,7 @@ std::string record(const registry::Provider& provider) {
   if (found.hours <= 0) return {};
   const std::string share = found.seen_share ? formatted("up %.2f %% of the time, ", *found.seen_share * 100) : "";
   const auto start = figure(provider, "start_time");
-  return share + std::to_string(found.failures) + (found.failures == 1 ? " failure in " : " failures in ") +
+  return share + counted(found.failures, "failure") + " in " +
          sched::short_hours(found.hours) + (start ? formatted(", 9 of 10 jobs start in under %.0fs", *start) : "");
 }
 

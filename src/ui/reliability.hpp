@@ -2,13 +2,16 @@
 // Describes how reliable a host is, from the figures that the daemon keeps about it.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "registry/records.hpp"
 #include "sched/standing/reliability.hpp"
 
 namespace gridctl::ui {
 
+[[nodiscard]] std::optional<double> figure(const registry::Provider& provider, std::string_view name);
 // Returns the reliability according to the figures; without them, that of the host's class (hours = 0).
 [[nodiscard]] sched::Reliability reliability(const registry::Provider& provider);
 // Returns "4d (1d-21d)": expected time to the next failure with its 90 % band; "4d?" for a host that was never watched.

@@ -8,7 +8,7 @@
 #include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
+#include "ui/json_text.hpp"
 #include "ui/table.hpp"
 #include "ui/use_view.hpp"
 #include "ui/width.hpp"
@@ -82,11 +82,10 @@ Table hosts_table(const TopView& view, WallTime now) {
                {.title = "JOBS", .right = true},
                {.title = "$/H", .right = true, .drop = 1},
                {.title = "SEEN", .right = true, .drop = 2}});
-  const std::map<std::string, Together> used = by_host(view);
+  std::map<std::string, Together> used = by_host(view);
   for (const TopHost& host : view.hosts) {
     const registry::Provider& provider = host.provider;
-    const auto found = used.find(provider.name.value);
-    const Together together = found == used.end() ? Together{} : found->second;
+    const Together& together = used[provider.name.value];
     const registry::HostLoad* load = view.use.of(provider.name);
     table.add({provider.name.value, host.state, held_text(load, provider.inventory->gpus.size()),
                percent_text(gpu_percent(together.use)), or_dash(gpu_memory_text(together.use)), or_dash(heat_text(together.use)),
@@ -152,9 +151,25 @@ void append(std::vector<std::string>& lines, const Table& table, std::size_t col
   lines.insert(lines.end(), all.begin(), all.end());
 }
 
-template <class T>
-std::string json_or_null(const std::optional<T>& value) {
-  return value ? std::to_string(*value) : "null";
+std::string host_json(const TopHost& host, const registry::HostLoad* load, const Together& used) {
+  const std::size_t gpus = host.provider.inventory->gpus.size();
+  JsonObject json;
+  json("name", host.provider.name.value)("state", host.state)("gpus", gpus);
+  json("gpus_in_use", load == nullptr || load->gpus_held < 0 ? std::nullopt : std::optional(load->gpus_held));
+  json("gpu_busy_percent", gpu_percent(used.use))("cpus", host.provider.inventory->cpus);
+  json("load", load == nullptr ? std::nullopt : std::optional(load->load1));
+  json("disk_free_bytes", load == nullptr ? std::nullopt : std::optional(load->disk_free_bytes));
+  return json("jobs", used.members).text();
+}
+
+std::string job_json(const registry::JobRow& job, const registry::JobUse* use) {
+  const auto member_json = [](const registry::MemberUse& member) {
+    return JsonObject()("rank", member.rank)("provider", member.host.value).raw("use", use_json(member, {})).text();
+  };
+  JsonObject json;
+  json("job_id", job.id.value)("name", job.name)("state", job::state_name(job.state));
+  json.text_or_null("provider", job.provider.value)("submitted_at", job.submitted_at);
+  return json.raw("members", use == nullptr ? "[]" : json_list(use->members, member_json)).text();
 }
 }  // namespace
 
@@ -179,33 +194,13 @@ std::vector<std::string> top_screen(const TopView& view, WallTime now, std::size
 }
 
 std::string top_json(const TopView& view, WallTime now) {
-  const std::map<std::string, Together> used = by_host(view);
-  std::string hosts, jobs;
-  for (const TopHost& host : view.hosts) {
-    const registry::HostLoad* load = view.use.of(host.provider.name);
-    const auto found = used.find(host.provider.name.value);
-    const Use use = found == used.end() ? Use{} : found->second.use;
-    hosts += std::string(hosts.empty() ? "" : ",") + "{\"name\":" + ui::quoted(host.provider.name.value) + ",\"state\":" +
-             ui::quoted(host.state) + ",\"gpus\":" + std::to_string(host.provider.inventory->gpus.size()) + ",\"gpus_in_use\":" +
-             (load == nullptr || load->gpus_held < 0 ? "null" : std::to_string(load->gpus_held)) +
-             ",\"gpu_busy_percent\":" + json_or_null(gpu_percent(use)) +
-             ",\"cpus\":" + json_number(host.provider.inventory->cpus) +
-             ",\"load\":" + (load == nullptr ? "null" : json_number(load->load1)) +
-             ",\"disk_free_bytes\":" + (load == nullptr ? "null" : std::to_string(load->disk_free_bytes)) +
-             ",\"jobs\":" + std::to_string(found == used.end() ? 0 : found->second.members) + "}";
-  }
-  for (const registry::JobRow& job : view.jobs) {
-    std::string members;
-    if (const registry::JobUse* use = view.use.of(job.id))
-      for (const registry::MemberUse& member : use->members)
-        members += std::string(members.empty() ? "" : ",") + "{\"rank\":" + std::to_string(member.rank) + ",\"provider\":" +
-                   ui::quoted(member.host.value) + ",\"use\":" + use_json(member, {}) + "}";
-    jobs += std::string(jobs.empty() ? "" : ",") + "{\"job_id\":" + ui::quoted(job.id.value) + ",\"name\":" + ui::quoted(job.name) +
-            ",\"state\":" + ui::quoted(job::state_name(job.state)) +
-            ",\"provider\":" + (job.provider.value.empty() ? "null" : ui::quoted(job.provider.value)) +
-            ",\"submitted_at\":" + ui::quoted(format_rfc3339(job.submitted_at)) + ",\"members\":[" + members + "]}";
-  }
-  return "{\"at\":" + ui::quoted(format_rfc3339(now)) + ",\"providers\":[" + hosts + "],\"jobs\":[" + jobs + "]}";
+  std::map<std::string, Together> used = by_host(view);
+  const std::string hosts = json_list(view.hosts, [&](const TopHost& host) {
+    return host_json(host, view.use.of(host.provider.name), used[host.provider.name.value]);
+  });
+  const std::string jobs =
+      json_list(view.jobs, [&](const registry::JobRow& job) { return job_json(job, view.use.of(job.id)); });
+  return JsonObject()("at", now).raw("providers", hosts).raw("jobs", jobs).text();
 }
 
 }  // namespace gridctl::ui

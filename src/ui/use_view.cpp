@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
-#include "ui/json.hpp"
+#include "ui/json_text.hpp"
 #include "ui/width.hpp"
 
 namespace gridctl::ui {
@@ -29,11 +29,6 @@ std::string cpus_text(const registry::MemberUse& member) {
   if (!member.use.cpus) return "";
   const std::string busy = formatted("%.1f", *member.use.cpus);
   return member.cpus_given > 0 ? busy + " of " + formatted("%.3g", member.cpus_given) : busy;
-}
-
-template <class T>
-std::string number_or_null(const std::optional<T>& value) {
-  return value ? std::to_string(*value) : "null";
 }
 }  // namespace
 
@@ -102,19 +97,19 @@ Table use_table(const registry::JobUse& job) {
 }
 
 std::string use_json(const registry::MemberUse& member, std::span<const std::string> uuids) {
-  std::string gpus, history;
+  std::vector<std::string> gpus;
   for (std::size_t i = 0; i < member.use.gpus.size(); ++i) {
     const GpuUse& gpu = member.use.gpus[i];
-    gpus += std::string(i > 0 ? "," : "") + "{\"uuid\":" + (i < uuids.size() ? ui::quoted(uuids[i]) : "null") +
-            ",\"busy_percent\":" + number_or_null(gpu.percent) + ",\"memory_bytes\":" + number_or_null(gpu.memory_bytes) +
-            ",\"memory_total_bytes\":" + number_or_null(gpu.memory_total) +
-            ",\"temperature_c\":" + number_or_null(gpu.temperature_c) + "}";
+    JsonObject one;
+    one("uuid", i < uuids.size() ? std::optional(uuids[i]) : std::nullopt)("busy_percent", gpu.percent);
+    one("memory_bytes", gpu.memory_bytes)("memory_total_bytes", gpu.memory_total)("temperature_c", gpu.temperature_c);
+    gpus.push_back(one.text());
   }
-  for (const int percent : member.history) history += (history.empty() ? "" : ",") + std::to_string(percent);
-  return "{\"measured_at\":" + ui::quoted(format_rfc3339(member.at)) +
-         ",\"cpus\":" + (member.use.cpus ? json_number(*member.use.cpus) : "null") +
-         ",\"memory_bytes\":" + (member.use.memory_bytes > 0 ? std::to_string(member.use.memory_bytes) : "null") +
-         ",\"gpus\":[" + gpus + "],\"history_percent\":[" + history + "]}";
+  const std::uint64_t memory = member.use.memory_bytes;
+  JsonObject json;
+  json("measured_at", member.at)("cpus", member.use.cpus);
+  json("memory_bytes", memory > 0 ? std::optional(memory) : std::nullopt).raw("gpus", "[" + join(gpus, ",") + "]");
+  return json.raw("history_percent", json_list(member.history, json_value<int>)).text();
 }
 
 }  // namespace gridctl::ui

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "registry/use.hpp"
-#include "ui/style.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::ui {

@@ -14,17 +14,9 @@ struct Character {
 };
 
 Character decode(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t first = at(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (count == 0 || first > 0xf4 || text.size() < count) return {'?', 1};
-  std::uint32_t code = first & (0xffu >> (count + 1));
-  for (std::size_t i = 1; i < count; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return {'?', 1};
-    code = code << 6 | (at(i) & 0x3fu);
-  }
-  return {code, count};
+  std::uint32_t code = 0;
+  const std::size_t bytes = decode_utf8(text, 0, code);
+  return bytes == 0 ? Character{'?', 1} : Character{code, bytes};
 }
 
 struct Range {

@@ -4,8 +4,6 @@
 // (layout_*.cpp) and one line in layouts.cpp.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

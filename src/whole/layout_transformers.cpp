@@ -2,7 +2,6 @@
 // Recognises the Transformers Trainer: checkpoint-N/ with the weights, files added by Accelerate, FSDP or DeepSpeed,
 // and trainer_state.json last. Every rank writes its own rng_state.
 #include <algorithm>
-#include <set>
 
 #include "base/text.hpp"
 #include "whole/layout_tools.hpp"

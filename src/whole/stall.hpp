@@ -3,7 +3,6 @@
 // clock.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/time.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts errors to and from their form on the wire.
-#include <algorithm>
 
 #include "base/text.hpp"
 #include "wire/coding.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/network.hpp"
 
-#include <algorithm>
-
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/stream.hpp"
 
-#include <algorithm>
-
 #include "base/names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"

@@ -31,7 +31,8 @@ class AgentDeploy : public ::testing::TestWithParam<ssh::TransportKind> {
     ASSERT_TRUE(ssh::pin(server_->target(GetParam()), {&key, 1}).has_value());
   }
   Result<AgentSession> open() {
-    return open_agent(server_->target(GetParam()), {{{arch_, agent_, hash_}}, {"testcontroller"}, {}}, soon(), clock_);
+    return open_agent(over_ssh(server_->target(GetParam()), clock_), {{{arch_, agent_, hash_}}, {"testcontroller"}, {}},
+                      soon(), clock_);
   }
   [[nodiscard]] os::Path home() const { return dir_.path() / "agent home"; }
   [[nodiscard]] BootTime soon() const { return clock_.boot() + std::chrono::seconds{30}; }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "control/serve/gateway_access.hpp"
+#include "control/serve/gateway_files.hpp"
 #include "control/serve/gateway_rules.hpp"
 #include "registry/all_records.hpp"
 #include "world.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "control/reach/agent_network.hpp"
-#include "control/reach/life_sign.hpp"
+#include "control/reach/host_access.hpp"
 #include "control/reach/ways.hpp"
 #include "executor.hpp"
 #include "host.hpp"

@@ -7,9 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/concerns/bag_finally.hpp"
-#include "control/concerns/bag_leave.hpp"
-#include "control/concerns/bag_more.hpp"
+#include "control/concerns/bag_workers.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/bag_link.hpp"
 #include "control/follow/bag_run.hpp"
@@ -34,6 +32,7 @@ constexpr std::uint64_t k_burst_most = 8;                           // workers t
 constexpr int k_workers_failed_max = 3;
 constexpr Duration k_feed_pause = std::chrono::seconds{1};          // between two looks at hungry tasks
 constexpr Duration k_ask_pause = std::chrono::seconds{5};           // for room that nobody told of
+constexpr const char* k_making = "while making a worker";
 
 class BagConcern : public Concern {
  public:
@@ -47,14 +46,14 @@ class BagConcern : public Concern {
     TrackedJob& mine = *controls_.book.find(job.id());
     for (const job::PendingCleanup& end : job.state().pending_cleanups) mine.unfetched.insert(end.epoch.value);
     if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && works_on_tasks(job)) mine.unfetched.insert(attempt->epoch.value);
-    Live& live = bags_[leader_of(job)];
+    Live& live = bags_[job.leader_id().value];
     live.members.insert(job.id().value);
     if (worker_number(job) == 1) reopen(job, live);  // its workers may have kept the bag open since it ended, and was resumed
     if (job.in<job::Collecting>() != nullptr) soon();
   }
   void changed(const TrackedJob& job, const job::State& before) override {
     if (!job.spec().tasks) return;
-    bags_[leader_of(job)].members.insert(job.id().value);
+    bags_[job.leader_id().value].members.insert(job.id().value);
     TrackedJob& mine = *controls_.book.find(job.id());
     if (const job::Attempt* attempt = job.state().attempt(); works_on_tasks(job) && job.in<job::Running>() != nullptr)
       if (mine.unfetched.insert(attempt->epoch.value).second) soon();
@@ -72,7 +71,7 @@ class BagConcern : public Concern {
   // A worker needs no host when no task is left for it.
   [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
     if (!asking.spec().tasks) return std::nullopt;
-    const auto found = bags_.find(leader_of(asking));
+    const auto found = bags_.find(asking.leader_id().value);
     if (found == bags_.end() || found->second.run == nullptr)
       return Held{found == bags_.end() || found->second.trouble.empty() ? "the bag is being opened" : found->second.trouble};
     const bag::Bag& bag = found->second.run->bag();
@@ -127,10 +126,6 @@ class BagConcern : public Concern {
     std::size_t turn = 0;      // and so are the workers for their output
   };
 
-  static std::string leader_of(const TrackedJob& job) {
-    return job.spec().twin_of.value.empty() ? job.id().value : job.spec().twin_of.value;
-  }
-
   bool open(const TrackedJob& leader, Live& live) {
     if (!leader.goes_on()) return false;
     const BootTime now = controls_.world.clock.boot();
@@ -171,7 +166,7 @@ class BagConcern : public Concern {
     close_seats(leader, live, now);
     look_after_leaving(controls_, leader, *live.run);
     if (!leader.goes_on()) return void(live.run->seats().empty() ? live.run.reset() : void());
-    if (const Result<void> added = live.run->add_tasks(leader); !added) report(added.error(), "while adding tasks to bag " + leader.id().value);
+    report(live.run->add_tasks(leader), "while adding tasks to bag " + leader.id().value);
     save(live);
     judge_last_step(controls_, leader, live.run->bag());
     if (live.run->bag().progress().over() || is_too_bad(leader, live)) return end(leader, live);
@@ -179,8 +174,9 @@ class BagConcern : public Concern {
     if (!works_on_tasks(leader)) return back_to_tasks(controls_, leader);
     if (now >= live.feed_at) {
       live.feed_at = now + k_feed_pause;
-      feed_hungry(controls_, leader, live.members, *live.run, live.failed_workers < k_workers_failed_max ? workers_most(leader) : 0,
-                  [&](job::Spec spec) { make(leader, live, std::move(spec)); });
+      feed_hungry(controls_, leader, live.members, *live.run,
+                  live.failed_workers < k_workers_failed_max ? workers_most(leader) : 0,
+                  [&](job::Spec spec) { report(make(leader, live, std::move(spec)), k_making); });
     }
     grow(leader, live, now);
   }
@@ -336,7 +332,7 @@ class BagConcern : public Concern {
       live.no_room_at = controls_.fleet.capacity();
       live.ask_again = now + k_ask_pause;
     }
-    for (std::uint64_t i = 0; i < room; ++i) make(leader, live, job::at_level(leader.spec(), 0));
+    for (std::uint64_t i = 0; i < room; ++i) report(make(leader, live, job::at_level(leader.spec(), 0)), k_making);
   }
 
   static std::uint64_t workers_most(const TrackedJob& leader) {
@@ -344,10 +340,7 @@ class BagConcern : public Concern {
     return static_cast<std::uint64_t>(parallel > 0 ? parallel : job::k_bag_workers_max);
   }
 
-  void make(const TrackedJob& leader, Live& live, job::Spec spec) {
-    if (const Result<void> made = try_to_make(leader, live, std::move(spec)); !made) report(made.error(), "while making a worker");
-  }
-  Result<void> try_to_make(const TrackedJob& leader, Live& live, job::Spec spec) {
+  Result<void> make(const TrackedJob& leader, Live& live, job::Spec spec) {
     while (true) {
       const Result<registry::Job> row = controls_.world.records.job(registry::twin_id(leader.id(), static_cast<int>(live.next)));
       if (!row && row.error().code == Code::not_found) break;
@@ -360,10 +353,7 @@ class BagConcern : public Concern {
     }
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     const JobId id = registry::twin_id(leader.id(), static_cast<int>(live.next));
-    if (!leader.spec().secrets.empty()) {
-      TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(leader.id(), leader.spec().secrets));
-      TRY(controls_.world.folders.keep_secrets(id, secrets));
-    }
+    TRY(controls_.world.folders.share_secrets(leader.id(), id, leader.spec().secrets));
     TRY(controls_.world.records.submit(id, worker_spec(leader, std::move(spec), live.next), controls_.world.clock.wall(), inputs));
     ++live.next;
     live.members.insert(id.value);

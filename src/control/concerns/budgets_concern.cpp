@@ -18,11 +18,8 @@ class BudgetsConcern : public Concern {
     if (!budgets) return report(budgets.error(), "while looking at budgets");
     budgets_ = *std::move(budgets);
     if (budgets_.empty()) return;
-    for (const BudgetNow& one : budgets_) {
-      if (!one.used_up || one.budget.used_up == one.month.name) continue;
-      const Result<void> noted = controls_.world.records.note_used_up(one.budget.owner, one.month.name);
-      if (!noted) report(noted.error(), "while noting that a budget is used up");
-    }
+    for (const BudgetNow& one : budgets_)
+      if (one.used_up && one.budget.used_up != one.month.name) note_used_up(one);
     controls_.book.each_placed([&](TrackedJob& job) {
       const BudgetNow* used_up = used_up_for(budgets_, job.spec().owner);
       if (used_up == nullptr || job.state().cancel || job.state().price_per_hour() <= 0) return;
@@ -50,8 +47,7 @@ class BudgetsConcern : public Concern {
       }
       const BudgetNow* used_up = used_up_for(with_it, owner);
       if (used_up == nullptr || controls_.book.find(id) == nullptr) return;
-      const Result<void> noted = controls_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
-      if (!noted) report(noted.error(), "while noting that a budget is used up");
+      note_used_up(*used_up);
       controls_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
       // Another job may be placed before the next look.
       if (Result<std::vector<BudgetNow>> noted_too = budgets_now(controls_.world.records, now)) budgets_ = *std::move(noted_too);
@@ -67,6 +63,11 @@ class BudgetsConcern : public Concern {
   }
 
  private:
+  void note_used_up(const BudgetNow& one) {
+    report(controls_.world.records.note_used_up(one.budget.owner, one.month.name),
+           "while noting that a budget is used up");
+  }
+
   const Controls controls_;
   std::vector<BudgetNow> budgets_;
 };

@@ -59,8 +59,7 @@ class DeadlinesConcern : public Concern {
     const sched::DeadlineVerdict verdict = sched::judge_deadline(**present, elsewhere, time_left);
     if (verdict.kind == sched::DeadlineVerdict::Kind::risky) controls_.placement.tell_risk(job, verdict.text);
     if (verdict.kind != sched::DeadlineVerdict::Kind::leave) return;
-    MoveWish wish{std::string(job::k_for_deadline), verdict.text, verdict.failures_max};
-    controls_.mover.ask(job, wish);
+    controls_.mover.ask(job, {std::string(job::k_for_deadline), verdict.text, verdict.failures_max});
   }
 
   const Controls controls_;

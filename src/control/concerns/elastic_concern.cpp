@@ -38,7 +38,7 @@ class ElasticConcern : public Concern {
     if (launching == nullptr || running == nullptr || !running->attempt.started_at || !job::is_elastic(job.spec()))
       return;
     Look& mine = look(job);
-    mine.start = std::max(0.0, static_cast<double>(running->attempt.started_at->ms - launching->placed_at.ms) / 1000);
+    mine.start = std::max(0.0, seconds(*running->attempt.started_at - launching->placed_at));
     mine.there.reset();
   }
   void forgotten(const JobId& id) override { looks_.erase(id.value); }
@@ -46,9 +46,7 @@ class ElasticConcern : public Concern {
   [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_to_grow; }
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     if (!is_small(job) || would_be(job).first <= size_of(job)) return std::nullopt;
-    MoveWish wish{std::string(job::k_to_grow)};
-    wish.grows = true;
-    return wish;
+    return MoveWish{.why = std::string(job::k_to_grow), .grows = true};
   }
 
  private:
@@ -94,7 +92,7 @@ class ElasticConcern : public Concern {
     const WallTime wall = controls_.world.clock.wall();
     const job::Attempt& attempt = *job.state().attempt();
     facts.there = now - *mine.there;
-    facts.runs = std::chrono::milliseconds{std::max<std::int64_t>(wall.ms - attempt.started_at.value_or(wall).ms, 0)};
+    facts.runs = std::max(Duration{}, wall - attempt.started_at.value_or(wall));
     facts.restart = mine.start.value_or(k_restart_assumed) + k_stop_takes + checkpoint_age(job);
     facts.failures_per_hour = failures;
     const Result<registry::Spent> spent = controls_.world.records.spent(job.id(), wall);
@@ -103,9 +101,7 @@ class ElasticConcern : public Concern {
     if (question.known.work_known) facts.left = work_left(job, question);
     const sched::GrowthVerdict verdict = sched::judge_growth(facts);
     if (!verdict.grows) return tell(job, mine, verdict.text);
-    MoveWish wish{std::string(job::k_to_grow), verdict.text};
-    wish.grows = true;
-    controls_.mover.ask(job, wish);
+    controls_.mover.ask(job, {.why = std::string(job::k_to_grow), .text = verdict.text, .grows = true});
   }
 
   // Work done between a save and the stop is repeated.

@@ -4,7 +4,6 @@
 #include "control/follow/lent_hosts.hpp"
 #include "control/follow/tuning.hpp"
 #include "sched/host_end.hpp"
-#include "sched/standing/reliability.hpp"
 
 namespace gridctl::control {
 
@@ -52,7 +51,7 @@ class EndsConcern : public Concern {
       const FleetHost* host = controls_.fleet.find(member.host);
       const std::optional<WallTime> at = host == nullptr ? std::nullopt : host->ends_at();
       if (!at || (first && first->at <= *at)) continue;
-      first = End{member.host, *at, std::chrono::milliseconds{at->ms - controls_.world.clock.wall().ms}};
+      first = End{member.host, *at, *at - controls_.world.clock.wall()};
     }
     return first;
   }
@@ -73,10 +72,10 @@ class EndsConcern : public Concern {
   }
 
   [[nodiscard]] static MoveWish wish_for(const End& end) {
-    MoveWish wish{std::string(job::k_for_end), "the host is available until " + format_rfc3339(end.at)};
-    wish.host = end.host;
-    wish.to_anywhere = true;  // what is not saved by then is lost
-    return wish;
+    return {.why = std::string(job::k_for_end),
+            .text = "the host is available until " + format_rfc3339(end.at),
+            .host = end.host,
+            .to_anywhere = true};  // what is not saved by then is lost
   }
 
   const Controls controls_;

@@ -18,17 +18,12 @@ class GpusConcern : public Concern {
     controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr) return;
-      const auto uses = [&](const job::Member& member) {
-        return member.host == name &&
-               std::find(member.gpu_uuids.begin(), member.gpu_uuids.end(), gpu) != member.gpu_uuids.end();
-      };
-      const auto& members = running->attempt.members;
-      if (std::none_of(members.begin(), members.end(), uses)) return;
+      const bool is_used = std::ranges::any_of(running->attempt.members, [&](const job::Member& member) {
+        return member.host == name && std::ranges::count(member.gpu_uuids, gpu) > 0;
+      });
+      if (!is_used) return;
       os::log(os::LogLevel::info, "job " + job.id().value + " leaves " + name.value + ": " + gpu + ": " + why);
-      MoveWish wish{std::string("gpu_gone")};
-      wish.host = name;
-      wish.at_once = true;
-      controls_.mover.ask(job, wish);
+      controls_.mover.ask(job, {.why = "gpu_gone", .host = name, .at_once = true});
     });
   }
 

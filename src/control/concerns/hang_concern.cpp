@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
 #include "control/reach/pace.hpp"
@@ -18,18 +17,7 @@ namespace {
 
 constexpr Duration k_measured_lately = std::chrono::minutes{1};
 constexpr Duration k_answered_lately = 3 * k_heartbeat_max;  // a longer silence says nothing about the job
-constexpr std::size_t k_stack_lines = 80;  // of the stacks
 constexpr const char* k_lone_stacks = "stacks of one";
-
-std::string shortened(const std::string& text) {
-  std::vector<std::string> lines = split_lines(text);
-  const std::size_t all = lines.size();
-  lines.resize(std::min(all, k_stack_lines));
-  std::string out;
-  for (const std::string& line : lines) out += (out.empty() ? "" : "\n") + sanitize(line, 200);
-  if (all > k_stack_lines) out += "\n(" + std::to_string(all - k_stack_lines) + " more lines)";
-  return out;
-}
 
 // Services wait for requests, and tasks of a bag have their own limits.
 bool is_judged(const TrackedJob& job, const job::Attempt& attempt) {
@@ -121,10 +109,10 @@ class HangConcern : public Concern, public FleetListener {
     controls_.attempts.in_background(
         job.id(), k_lone_stacks, {os::Lane::Kind::urgent, {}},
         [world = controls_.world, way = *reach, id = job.id(), epoch = attempt.epoch] {
-          const Result<std::string> text = stacks_on(world, way, id, epoch);
-          return text ? shortened(*text) : "no stacks: " + text.error().one_line();
+          return stack_lines(stacks_on(world, way, id, epoch));
         },
-        [this, epoch = attempt.epoch, host, text = hang->text(mine.has_gpus ? "GPUs" : "processors")](TrackedJob& its, const std::string& stacks) {
+        [this, epoch = attempt.epoch, host, text = hang->text(mine.has_gpus ? "GPUs" : "processors")](
+            TrackedJob& its, const std::string& stacks) {
           const auto still = watched_.find(its.id().value);
           if (its.in<job::Running>() == nullptr || its.state().epoch != epoch) return;
           if (still == watched_.end() || !still->second.hung) return;  // it went on meanwhile

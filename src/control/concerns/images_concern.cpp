@@ -149,8 +149,7 @@ class ImagesConcern : public Concern {
 
   void place_again(const JobId& id) {
     const TrackedJob* job = controls_.book.find(id);
-    const auto* waiting = job == nullptr ? nullptr : job->in<job::Waiting>();
-    if (waiting != nullptr && waiting->why == job::k_waits_for_provider) controls_.placement.place_now(*job);
+    if (job != nullptr && job->waits_for_room()) controls_.placement.place_now(*job);
   }
 
   const Controls controls_;

@@ -58,7 +58,7 @@ class LimitsConcern : public Concern {
   [[nodiscard]] std::optional<Held> held_at(const TrackedJob& job, const JobLimits& limits) const {
     if (!limits.any()) return std::nullopt;
     const auto used = used_by(job, price_with_twins(controls_.book, job), controls_.world.clock.boot());
-    if (!used) report(used.error(), "while counting what a job has used");
+    report(used, "while counting what a job has used");
     const auto reached = used ? judge_limits(job.state(), limits, *used, controls_.world.clock.wall()) : std::nullopt;
     return reached ? std::optional{Held{reached->text, {}}} : std::nullopt;
   }
@@ -74,8 +74,7 @@ class LimitsConcern : public Concern {
   bool judge(TrackedJob& job, const JobLimits& limits, BootTime now, Duration more = {}) {
     if (!controls_.attempts.is_counted(job)) return false;
     const JobId id = job.id();
-    const WallTime clock = controls_.world.clock.wall();
-    const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
+    const WallTime wall = controls_.world.clock.wall() + more;
     if (auto late = judge_late(job.state(), limits, wall)) controls_.book.apply(id, *std::move(late));
     const double price = price_with_twins(controls_.book, job);
     const auto spent = used_by(job, price, now);

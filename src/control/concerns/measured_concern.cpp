@@ -112,7 +112,7 @@ class MeasuredConcern : public Concern {
   [[nodiscard]] bool is_over(const HostName& name) const {
     if (!std::exchange(loaded_, true)) {
       const auto before = load_unmeasured(controls_.world.records);
-      if (!before) report(before.error(), "while asking which hosts were measured");
+      report(before, "while asking which hosts were measured");
       loaded_ = before.has_value();
       if (before)
         for (const auto& [host, why] : *before) hosts_[host].over = true;
@@ -178,8 +178,8 @@ class MeasuredConcern : public Concern {
 
   void keep(const HostName& name, Mine& mine, const BenchReport& found) {
     mine.over = true;
-    const Result<void> saved = save_bench_report(controls_.world.records, name, found, std::nullopt);
-    if (!saved) report(saved.error(), "while recording a host's measurements");
+    report(save_bench_report(controls_.world.records, name, found, std::nullopt),
+           "while recording a host's measurements");
     controls_.fleet.capacity_freed();
   }
 
@@ -187,8 +187,8 @@ class MeasuredConcern : public Concern {
     if (controls_.fleet.find(name) == nullptr) return;
     Mine& mine = hosts_[name.value];
     mine.over = true;
-    const Result<void> saved = save_unmeasured(controls_.world.records, name, sanitize(why, 300), controls_.world.clock.wall());
-    if (!saved) report(saved.error(), "while recording that a host was not measured");
+    report(save_unmeasured(controls_.world.records, name, sanitize(why, 300), controls_.world.clock.wall()),
+           "while recording that a host was not measured");
     controls_.fleet.capacity_freed();
   }
 

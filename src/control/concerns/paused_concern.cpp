@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows jobs that are paused in place: records what their hosts report, and moves a job that stays paused too long.
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/pauses.hpp"
 
@@ -62,16 +61,13 @@ class PausedConcern : public Concern, public FleetListener {
 
   [[nodiscard]] bool is_over(const TrackedJob& job) {
     const Result<std::optional<registry::Pause>> pause = controls_.world.records.paused(job.id());
-    if (!pause || !*pause) return false;
-    const std::int64_t most = std::chrono::duration_cast<std::chrono::milliseconds>((*pause)->most).count();
-    return controls_.world.clock.wall().ms - (*pause)->since.ms >= most;
+    return pause && *pause && controls_.world.clock.wall() - (*pause)->since >= (*pause)->most;
   }
 
   [[nodiscard]] static MoveWish wish(const TrackedJob& job) {
-    MoveWish wish{std::string(job::k_paused),
-                  "it has been paused on " + job.state().attempt()->lead().host.value + " for too long"};
-    wish.at_once = true;  // what is paused saves nothing
-    return wish;
+    return {.why = std::string(job::k_paused),
+            .text = "it has been paused on " + job.state().attempt()->lead().host.value + " for too long",
+            .at_once = true};  // what is paused saves nothing
   }
 
   const Controls controls_;

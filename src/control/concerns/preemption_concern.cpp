@@ -33,7 +33,7 @@ class PreemptionConcern : public Concern {
     std::size_t planned = 0;
     bool gang_planned = false;  // one has its turn after the other: asking for one costs as much as for many jobs
     for (const TrackedJob* job : controls_.placement.queue()) {
-      if (planned >= k_waiting_max || !waits_for_room(*job)) continue;
+      if (planned >= k_waiting_max || !job->waits_for_room() || job->unsure) continue;
       const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
       if (holders.empty()) continue;
       const bool gang = job->spec().num_nodes > 1;
@@ -67,11 +67,6 @@ class PreemptionConcern : public Concern {
     return wish;
   }
 
-  [[nodiscard]] static bool waits_for_room(const TrackedJob& job) {
-    const auto* waiting = job.in<job::Waiting>();
-    return waiting != nullptr && waiting->why == job::k_waits_for_provider && !job.unsure;
-  }
-
   // Returns true if a waiting job is more urgent than a placed one.
   [[nodiscard]] bool is_any_more_urgent() const {
     const auto& placed = controls_.book.placed();
@@ -80,7 +75,8 @@ class PreemptionConcern : public Concern {
       return a.second->spec().priority < b.second->spec().priority;
     });
     return lowest != placed.end() && std::any_of(all.begin(), all.end(), [&](const auto& entry) {
-             return entry.second->spec().priority > lowest->second->spec().priority && waits_for_room(*entry.second);
+             const TrackedJob& job = *entry.second;
+             return job.spec().priority > lowest->second->spec().priority && job.waits_for_room() && !job.unsure;
            });
   }
 
@@ -183,7 +179,7 @@ class PreemptionConcern : public Concern {
     for (const JobId& id : jobs) {
       const TrackedJob* leaves = std::as_const(controls_.book).find(id);
       if (leaves == nullptr || !job::works_on_tasks(leaves->spec())) saving.push_back(id.value);
-      else ++workers[(leaves->spec().twin_of.value.empty() ? id : leaves->spec().twin_of).value];
+      else ++workers[leaves->leader_id().value];
     }
     for (const auto& [bag, count] : workers) bags.push_back(std::to_string(count) + " of " + bag);
     std::string text = "the job will run on " + hosts;

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/insight.hpp"
 #include "control/reach/pace.hpp"
@@ -20,21 +19,9 @@ namespace {
 
 constexpr Duration k_steps_every = std::chrono::seconds{15};  // a login each: seldom, and
 constexpr int k_steps_tries = 4;                              // not at all of jobs that tell no steps
-constexpr std::size_t k_lines_kept = 80;                      // of the stacks of one host
 constexpr Duration k_heard_lately = 3 * k_heartbeat_max;        // a silence that says nothing about the gang
 constexpr const char* k_stacks_name = "stacks";
 constexpr const char* k_steps_name = "steps";
-
-// Returns the first lines, which say the most.
-std::string first_lines(const std::string& text) {
-  std::vector<std::string> lines = split_lines(text);
-  const std::size_t all = lines.size();
-  if (all > k_lines_kept) lines.resize(k_lines_kept);
-  std::string out;
-  for (const std::string& line : lines) out += (out.empty() ? "" : "\n") + sanitize(line, 200);
-  if (all > k_lines_kept) out += "\n(" + std::to_string(all - k_lines_kept) + " more lines)";
-  return out;
-}
 
 class ProgressConcern : public Concern, public FleetListener {
  public:
@@ -74,9 +61,7 @@ class ProgressConcern : public Concern, public FleetListener {
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     const auto found = watched_.find(job.id().value);
     if (found == watched_.end() || !found->second.straggler) return std::nullopt;
-    MoveWish wish{std::string(job::k_for_straggler)};
-    wish.host = *found->second.straggler;
-    return wish;
+    return MoveWish{.why = std::string(job::k_for_straggler), .host = *found->second.straggler};
   }
 
  private:
@@ -99,8 +84,7 @@ class ProgressConcern : public Concern, public FleetListener {
     const auto found = watched_.find(job.id().value);
     if (found != watched_.end() && found->second.epoch == attempt.epoch) return found->second;
     std::uint32_t world = 0;
-    for (const job::Member& member : attempt.members)
-      world += static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(member.gpu_uuids.size())));
+    for (const job::Member& member : attempt.members) world += sched::ranks_of(job.spec(), member);
     Watch fresh(world);
     fresh.epoch = attempt.epoch;
     return watched_.insert_or_assign(job.id().value, std::move(fresh)).first->second;
@@ -131,10 +115,8 @@ class ProgressConcern : public Concern, public FleetListener {
         job.id(), k_stacks_name, {os::Lane::Kind::urgent, {}},
         [world = controls_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
           Found found;
-          for (const auto& [reach, name] : members) {
-            const Result<std::string> text = stacks_on(world, reach, id, epoch);
-            found.emplace_back(name, text ? first_lines(*text) : "no stacks: " + text.error().one_line());
-          }
+          for (const auto& [reach, name] : members)
+            found.emplace_back(name, stack_lines(stacks_on(world, reach, id, epoch)));
           return found;
         },
         [this, epoch = attempt.epoch, text = hang->text()](TrackedJob& its, const Found& found) {
@@ -192,15 +174,13 @@ class ProgressConcern : public Concern, public FleetListener {
                                 job.state().epoch, host});
     if (!replace) return;
     mine.straggler = host;
-    MoveWish wish{std::string(job::k_for_straggler), text};
-    wish.host = host;
-    controls_.mover.ask(job, wish);
+    controls_.mover.ask(job, {.why = std::string(job::k_for_straggler), .text = text, .host = host});
   }
 
   [[nodiscard]] static HostName host_of(const TrackedJob& job, std::uint32_t rank) {
     std::uint32_t first = 0;
     for (const job::Member& member : job.state().attempt()->members) {
-      first += static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(member.gpu_uuids.size())));
+      first += sched::ranks_of(job.spec(), member);
       if (rank < first) return member.host;
     }
     return job.state().attempt()->lead().host;

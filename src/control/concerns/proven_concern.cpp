@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "control/follow/drilled.hpp"
 #include "control/follow/lent_hosts.hpp"
@@ -59,7 +58,7 @@ class ProvenConcern : public Concern {
     const auto [ran, ended] = past_of(asking, now);
     if (ran < k_proven_within || is_proven(asking)) return;
     const job::Attempt* attempt = asking.state().attempt();
-    if (attempt == nullptr && ended && std::chrono::milliseconds{now.ms - ended->ms} >= k_kept_away) return;
+    if (attempt == nullptr && ended && now - *ended >= k_kept_away) return;
     for (sched::HostFacts& host : question.hosts)
       if (is_strange(host) && (attempt == nullptr || attempt->on(host.name) == nullptr))
         host.unproven = "it is owned by others, and the job ran " + format_duration(ran) +
@@ -97,25 +96,21 @@ class ProvenConcern : public Concern {
   };
   [[nodiscard]] Past past_of(const TrackedJob& job, WallTime now) const {
     const auto attempts = controls_.world.records.attempts(job.id());
-    if (!attempts) report(attempts.error(), "while asking how long a job ran on borrowed hosts");
-    std::int64_t ran_ms = 0;
-    std::optional<WallTime> ended;
-    if (attempts)
-      for (const registry::AttemptRecord& one : *attempts) {
-        const bool there = is_lent_host(controls_.fleet, one.provider) ||
-                           std::ranges::any_of(one.members, [&](const registry::MemberRecord& member) {
-                             return is_lent_host(controls_.fleet, member.provider);
-                           });
-        if (one.ended_at) ended = std::max(ended.value_or(*one.ended_at), *one.ended_at);
-        if (there && one.started_at) ran_ms += std::max<std::int64_t>(0, one.ended_at.value_or(now).ms - one.started_at->ms);
-      }
-    return {std::chrono::milliseconds{ran_ms}, ended};
+    report(attempts, "while asking how long a job ran on borrowed hosts");
+    Past past;
+    for (const registry::AttemptRecord& one : attempts ? *attempts : std::vector<registry::AttemptRecord>{}) {
+      const bool there =
+          std::ranges::any_of(one.hosts(), [&](const HostName& name) { return is_lent_host(controls_.fleet, name); });
+      if (one.ended_at) past.ended = std::max(past.ended.value_or(*one.ended_at), *one.ended_at);
+      if (there && one.started_at) past.ran += std::max(Duration{}, one.ended_at.value_or(now) - *one.started_at);
+    }
+    return past;
   }
 
   // A registry that cannot be read forbids nothing.
   [[nodiscard]] bool is_proven(const TrackedJob& job) const {
     const auto saved = controls_.world.records.checkpoints(job.id());
-    if (!saved) report(saved.error(), "while looking for a complete checkpoint");
+    report(saved, "while looking for a complete checkpoint");
     const auto is_complete = [](const registry::Checkpoint& one) {
       return one.attempt.value > 0 && one.verified && !one.stray && !one.provisional && !one.as_left && !one.suspect;
     };

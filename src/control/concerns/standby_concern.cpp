@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 
 namespace gridctl::control {
@@ -108,8 +107,7 @@ class StandbyConcern : public Concern {
   };
 
   [[nodiscard]] static Ready* find(Standby& standby, const HostName& host) {
-    const auto found =
-        std::find_if(standby.ready.begin(), standby.ready.end(), [&](const Ready& one) { return one.host == host; });
+    const auto found = std::ranges::find(standby.ready, host, &Ready::host);
     return found == standby.ready.end() ? nullptr : &*found;
   }
 

@@ -52,10 +52,7 @@ class TrustConcern : public Concern {
         return one.epoch == attempt.epoch && one.seq <= job.state().start();
       });
       if (!has_saved) continue;
-      if (std::string name = stranger_among({attempt.provider}); !name.empty()) return name;
-      std::vector<HostName> members;
-      for (const registry::MemberRecord& member : attempt.members) members.push_back(member.provider);
-      if (std::string name = stranger_among(members); !name.empty()) return name;
+      if (std::string name = stranger_among(attempt.hosts()); !name.empty()) return name;
     }
     return "";
   }

@@ -35,8 +35,7 @@ class TurnsConcern : public Concern {
     Basis basis = basis_now();
     std::vector<const TrackedJob*> gangs;
     for (const TrackedJob* job : controls_.placement.queue()) {
-      const auto* waiting = job->in<job::Waiting>();
-      const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == job::k_waits_for_provider;
+      const bool waits = job->spec().num_nodes > 1 && job->waits_for_room();
       if (waits && !job->unsure && gangs.size() < k_planned_max) {
         gangs.push_back(job);
         basis.waiting.push_back(job->id());
@@ -115,14 +114,14 @@ class TurnsConcern : public Concern {
   [[nodiscard]] std::optional<double> ends_in(const TrackedJob& job) const {
     const job::Attempt& attempt = *job.state().attempt();
     const WallTime now = controls_.world.clock.wall();
-    const double runs = attempt.started_at ? static_cast<double>(now.ms - attempt.started_at->ms) / 1000 : 0;
+    const double runs = attempt.started_at ? seconds(now - *attempt.started_at) : 0;
     std::optional<double> left;
     const auto lessen = [&](double s) {
       if (s > 0) left = std::min(left.value_or(s), s);
     };
     const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
     if (limits.most) lessen(seconds(*limits.most) - runs);
-    if (limits.until && limits.hard) lessen(static_cast<double>(limits.until->ms - now.ms) / 1000);
+    if (limits.until && limits.hard) lessen(seconds(*limits.until - now));
     if (job.state().expected) lessen(job.state().expected->seconds - runs);
     return left;
   }

@@ -56,7 +56,7 @@ class TwinsConcern : public Concern {
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
     if (spec.tasks || (spec.twins <= 1 && spec.twin_of.value.empty() && !spec.service)) return;
-    const JobId& group = spec.twin_of.value.empty() ? asking.id() : spec.twin_of;
+    const JobId& group = asking.leader_id();
     if (spec.service) keep_from_taken_ports(group, spec, question);
     if (const std::string over = why_over(asking, group); !over.empty())
       for (sched::HostFacts& facts : question.hosts) facts.apart = over;
@@ -121,11 +121,11 @@ class TwinsConcern : public Concern {
       if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a twin");
       if (number > wanted) continue;
       if (!row) {
-        if (const Result<void> made = make(leader, number); !made) report(made.error(), "while making a twin");
+        report(make(leader, number), "while making a twin");
       } else if (row->state == job::JobState::succeeded) {
         return take_result(leader, *row);
       } else if (job::is_final(row->state) && (row->machine.limit == k_limit_leader || row->machine.limit == k_limit_scale)) {
-        if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a twin");
+        report(resume(*row), "while resuming a twin");
       } else if (job::is_final(row->state) && seen.erase(id.value) > 0) {
         controls_.book.note(
             leader.id(),
@@ -187,7 +187,7 @@ class TwinsConcern : public Concern {
   Result<void> make(const TrackedJob& leader, int number) {
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     const JobId id = registry::twin_id(leader.id(), number);
-    TRY(share_secrets(leader.id(), id, leader.spec().secrets));
+    TRY(controls_.world.folders.share_secrets(leader.id(), id, leader.spec().secrets));
     const job::Spec spec = job::twin_spec(leader.spec(), leader.id(), leader.row.submitted_at, number);
     TRY(controls_.world.records.submit(id, spec, controls_.world.clock.wall(), inputs));
     controls_.book.refresh_soon();
@@ -203,7 +203,7 @@ class TwinsConcern : public Concern {
 
   // The leader was resumed while this twin was still being stopped.
   Result<void> resume(const registry::Job& twin) {
-    TRY(share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
+    TRY(controls_.world.folders.share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
     TRY(controls_.world.records.apply(twin.id, {controls_.world.clock.wall(), job::ResumeRequested{}}));
     controls_.book.refresh_soon();
     return {};
@@ -212,17 +212,11 @@ class TwinsConcern : public Concern {
   // A failed update left a version that does not work.
   Result<void> renew(const TrackedJob& leader, const registry::Job& twin, int number) {
     TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
-    TRY(share_secrets(leader.id(), twin.id, leader.spec().secrets));
+    TRY(controls_.world.folders.share_secrets(leader.id(), twin.id, leader.spec().secrets));
     const job::Spec spec = job::twin_spec(leader.spec(), leader.id(), leader.row.submitted_at, number);
     TRY(controls_.world.records.replace(twin.id, spec, inputs, {controls_.world.clock.wall(), job::ResumeRequested{}}));
     controls_.book.refresh_soon();
     return {};
-  }
-
-  Result<void> share_secrets(const JobId& from, const JobId& to, const std::vector<std::string>& names) {
-    if (names.empty()) return {};
-    TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(from, names));
-    return controls_.world.folders.keep_secrets(to, secrets);
   }
 
   void take_result(TrackedJob& leader, const registry::Job& twin) {

@@ -2,7 +2,6 @@
 // Opens a state directory's chunk store with its encryption key.
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "control/reach/paths.hpp"

@@ -6,6 +6,7 @@
 
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remote_work.hpp"
+#include "control/reach/report.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -46,22 +47,16 @@ Result<Due> look(registry::AllRecords& registry, const std::string& name, const 
   return due;
 }
 
-void warn(const Error& error, const std::string& doing) {
-  os::log(os::LogLevel::warn, doing + ": " + error.one_line());
-}
-
 // Reports trouble with this remote once to each waiting job, and again when the reason changes.
 void tell_trouble(registry::AllRecords& registry, const Due& due, const Error& error, WallTime now, RemoteMemory& memory) {
   const Result<bool> is_news = registry.note_trouble(due.remote.name, now, error);
-  if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.remote.name);
-  else if (*is_news) warn(error, "remote " + due.remote.name);
+  if (!is_news) report(is_news.error(), "while recording the problem with remote " + due.remote.name);
+  else if (*is_news) report(error, "remote " + due.remote.name);
   for (const registry::CopyWanted& wanted : due.copies) {
     const JobId& job = wanted.checkpoint.job;
     if (!memory.told.insert(job.value + " " + std::string(code_name(error.code))).second) continue;
-    const Result<void> noted = registry.note(
-        job, now,
-        {"copy_waits", due.remote.name + " accepts no copies: " + error.one_line() + "; retrying", {}, {}});
-    if (!noted) warn(noted.error(), "while recording that a copy waits");
+    const std::string text = due.remote.name + " accepts no copies: " + error.one_line() + "; retrying";
+    report(registry.note(job, now, {"copy_waits", text, {}, {}}), "while recording that a copy waits");
   }
 }
 
@@ -83,13 +78,9 @@ void tell_damage(registry::JobRecords& registry, const registry::CopyWanted& wan
                  RemoteMemory& memory) {
   const registry::Checkpoint& checkpoint = wanted.checkpoint;
   memory.hopeless.insert({checkpoint.job, checkpoint.seq});
-  const Result<void> noted =
-      registry.note(checkpoint.job, now,
-                    {"copy_refused",
-                     "checkpoint " + std::to_string(checkpoint.seq.value) + " is not copied: " + error.one_line(),
-                     checkpoint.epoch,
-                     {}});
-  if (!noted) warn(noted.error(), "while recording that a checkpoint is not copied");
+  const std::string text = "checkpoint " + std::to_string(checkpoint.seq.value) + " is not copied: " + error.one_line();
+  report(registry.note(checkpoint.job, now, {"copy_refused", text, checkpoint.epoch, {}}),
+         "while recording that a checkpoint is not copied");
 }
 
 // Copies one checkpoint, then chooses again: a newer one may have arrived.
@@ -153,7 +144,7 @@ CopyRound copy_what_is_due(const Paths& paths, AgentNetwork& net, const std::str
     return {};
   };
   if (const Result<void> ran = run(); !ran && ran.error().code != Code::not_found) {  // else it was removed just now
-    warn(ran.error(), "while maintaining remote " + remote);
+    report(ran.error(), "while maintaining remote " + remote);
     round.is_due = true;
     round.trouble = ran.error();
   }
@@ -187,14 +178,14 @@ bool Copier::is_idle() const {
 void Copier::tick() {
   if (!registry_) {
     Result<registry::Registry> opened = registry::Registry::open(paths_.root);
-    if (!opened) return warn(opened.error(), "while looking for checkpoints to copy");
+    if (!opened) return report(opened.error(), "while looking for checkpoints to copy");
     registry_ = std::make_unique<registry::Registry>(*std::move(opened));
   }
   const Result<std::int64_t> version = registry_->data_version();
-  if (!version) return warn(version.error(), "while looking for checkpoints to copy");
+  if (!version) return report(version.error(), "while looking for checkpoints to copy");
   if (*version != seen_version_) {
     const Result<std::vector<registry::Remote>> remotes = registry_->remotes();
-    if (!remotes) return warn(remotes.error(), "while listing remotes");
+    if (!remotes) return report(remotes.error(), "while listing remotes");
     seen_version_ = *version;
     std::map<std::string, std::shared_ptr<AtRemote>> present;
     for (const registry::Remote& remote : *remotes) {

@@ -7,10 +7,9 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "control/copies/host_uploads.hpp"
-#include "control/copies/open_remote.hpp"
+#include "control/copies/remotes.hpp"
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"

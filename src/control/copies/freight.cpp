@@ -11,6 +11,7 @@
 #include "control/reach/disk_reserve.hpp"
 #include "store/chunk_store.hpp"
 #include "store/tree.hpp"
+#include "store/stored_tree.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
 #include "wire/results.hpp"
@@ -44,11 +45,6 @@ class HeardLink : public wire::Link {
   os::Clock& clock_;
 };
 
-Result<store::Tree> tree_of(store::ChunkStore& store, const Digest& root) {
-  TRY_ASSIGN(const Bytes manifest, store.get(root));
-  return store::parse_manifest(manifest);
-}
-
 }  // namespace
 
 Result<BulkLink> StoreFreight::reach(const HostReach& host, Duration patience) {
@@ -73,8 +69,7 @@ Result<std::uint64_t> StoreFreight::push(const HostReach& host, const BulkLink& 
 
 Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkLink& link, const OwnPart& part) {
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
-  const Bytes& manifest = part.manifest;
-  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(part.manifest));
   LinkMeter::Transfer moving(&meter_, host.provider.name, true, clock_);
   MovingFile file(paths_, host.shown_for, host.provider.name, true, clock_);
   const auto shown = [&file](const transfer::TransferStats& stats) {
@@ -82,7 +77,7 @@ Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkL
     return true;
   };
   TRY_ASSIGN(const transfer::TransferStats stats,
-             transfer::push_tree(route(host, link), tree, manifest, store, clock_, shown, host.job));
+             transfer::push_tree(route(host, link), tree, part.manifest, store, clock_, shown, host.job));
   moving.moved(stats.bytes_moved);
   return tree.total_bytes();
 }
@@ -116,7 +111,7 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
   TRY_ASSIGN(const os::DiskSpace space, os::disk_space(store.directory()));
   if (host.chunks != nullptr) TRY(host.chunks->may_send(disk_reserve(space), began));
   const Result<store::Tree> earlier =
-      head ? tree_of(store, *head) : make_error(Code::not_found, "there is no earlier checkpoint");
+      head ? store::tree_at(store, *head) : make_error(Code::not_found, "there is no earlier checkpoint");
   const store::Tree* before = earlier ? &*earlier : nullptr;
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
@@ -147,7 +142,8 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
 Result<Brought> StoreFreight::bring(const HostReach& host, const JobId& job, Epoch epoch, const Digest& root,
                                     const std::optional<Digest>& before) {
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
-  const Result<store::Tree> earlier = before ? tree_of(store, *before) : make_error(Code::not_found, "none before");
+  const Result<store::Tree> earlier =
+      before ? store::tree_at(store, *before) : make_error(Code::not_found, "none before");
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
   TRY_ASSIGN(const transfer::Pulled pulled,
@@ -156,9 +152,7 @@ Result<Brought> StoreFreight::bring(const HostReach& host, const JobId& job, Epo
   moving.moved(pulled.stats.bytes_moved);
   if (!earlier) return Brought{pulled.root, pulled.tree.file_count(), pulled.tree.total_bytes()};
   TRY_ASSIGN(const store::Tree all, store::overlay(*earlier, pulled.tree));
-  const Bytes manifest = store::to_manifest(all);
-  const Digest whole = store::root_of(manifest);
-  TRY(store.put(whole, manifest));
+  TRY_ASSIGN(const Digest whole, store::put_tree(store, all));
   TRY(store.seal());
   return Brought{whole, all.file_count(), all.total_bytes()};
 }

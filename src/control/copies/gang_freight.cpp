@@ -5,6 +5,8 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/freight.hpp"
 #include "store/chunk_store.hpp"
+#include "store/gang_tree.hpp"
+#include "store/stored_tree.hpp"
 
 namespace gridctl::control {
 
@@ -25,8 +27,7 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
         trees.emplace_back();
         continue;
       }
-      TRY_ASSIGN(const Bytes manifest, store.get(part.root));
-      TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
+      TRY_ASSIGN(store::Tree tree, store::tree_at(store, part.root));
       trees.push_back(std::move(tree));
     }
   }
@@ -46,8 +47,7 @@ std::optional<store::Tree> base_of(store::ChunkStore& store, const std::vector<s
   for (const std::vector<CheckpointPart>& of_member : members)
     for (const CheckpointPart& part : of_member) {
       if (!part.base) continue;
-      const Result<Bytes> manifest = store.get(*part.base);
-      Result<store::Tree> tree = manifest ? store::parse_manifest(*manifest) : Result<store::Tree>(manifest.error());
+      Result<store::Tree> tree = store::tree_at(store, *part.base);
       return tree ? std::optional(*std::move(tree)) : std::nullopt;
     }
   return std::nullopt;
@@ -100,9 +100,7 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   else if (merged.is_whole()) out.missing = why_wait(members, views);
   else out.missing = merged.why();
   if (!out.missing.empty()) return out;
-  const Bytes manifest = store::to_manifest(merged.tree);
-  out.root = store::root_of(manifest);
-  TRY(store.put(out.root, manifest));
+  TRY_ASSIGN(out.root, store::put_tree(store, merged.tree));
   TRY(store.seal());
   out.bytes = merged.tree.total_bytes();
   out.files = merged.tree.file_count();
@@ -111,8 +109,7 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
 
 Result<std::optional<OwnPart>> StoreFreight::part_of(const Digest& root, store::RankRange ranks, std::uint32_t world) {
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
-  TRY_ASSIGN(const Bytes whole, store.get(root));
-  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(whole));
+  TRY_ASSIGN(const store::Tree tree, store::tree_at(store, root));
   const store::Tree part =
       store::local_part(tree, ranks, world, [&](const store::Entry& entry) { return read_file(store, entry); });
   if (part == tree) return std::optional<OwnPart>{};

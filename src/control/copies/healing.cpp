@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/copies/healing.hpp"
 
-#include <utility>
-
 #include "control/copies/chunks.hpp"
 
 namespace gridctl::control {

@@ -7,6 +7,7 @@
 #include "crypto/sha256.hpp"
 #include "os/log.hpp"
 #include "store/record.hpp"
+#include "store/stored_tree.hpp"
 #include "store/tree.hpp"
 #include "transfer/host_upload.hpp"
 
@@ -26,8 +27,7 @@ HostUploads::HostUploads(With with, const registry::Checkpoint& checkpoint) : wi
 
 Result<void> HostUploads::find_host() {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, with_.registry.attempts(checkpoint_.job));
-  const auto attempt = std::find_if(attempts.begin(), attempts.end(),
-                                    [&](const registry::AttemptRecord& one) { return one.epoch == checkpoint_.epoch; });
+  const auto attempt = std::ranges::find(attempts, checkpoint_.epoch, &registry::AttemptRecord::epoch);
   if (attempt == attempts.end()) return make_error(Code::not_found, "its attempt is not known");
   TRY_ASSIGN(host_, with_.registry.provider(attempt->provider));
   TRY_ASSIGN(const registry::Job job, with_.registry.job(checkpoint_.job));
@@ -37,8 +37,7 @@ Result<void> HostUploads::find_host() {
 
 Result<void> HostUploads::list_blobs() {
   const Digest& root = checkpoint_.root;
-  TRY_ASSIGN(const Bytes manifest, with_.chunks.get(root));
-  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+  TRY_ASSIGN(const store::Tree tree, store::tree_at(with_.chunks, root));
   blobs_.emplace(with_.key.storage_id(root), root);
   for (const store::Chunk& chunk : tree.unique_chunks())
     blobs_.emplace(with_.key.storage_id(chunk.digest), chunk.digest);

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "control/copies/chunks.hpp"
+#include "control/reach/report.hpp"
 #include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/log.hpp"
 #include "registry/registry.hpp"
+#include "store/stored_tree.hpp"
 #include "store/tree.hpp"
 
 namespace gridctl::control {
@@ -93,8 +95,7 @@ void collect_and_tell(const Paths& paths) {
   const Result<store::GcReport> report = collect_garbage(paths);
   if (!report) return os::log(os::LogLevel::warn, "cannot collect garbage: " + report.error().one_line());
   if (report->bytes_freed > 0) os::log(os::LogLevel::info, "freed " + format_size(report->bytes_freed));
-  if (const Result<void> noted = os::write_file_atomically(collected_file(paths), ""); !noted)
-    os::log(os::LogLevel::warn, "while noting the collection: " + noted.error().one_line());
+  control::report(os::write_file_atomically(collected_file(paths), ""), "while noting the collection");
 }
 
 void sweep_and_tell(const Paths& paths, WallTime now) {
@@ -110,8 +111,7 @@ Result<store::GcReport> collect_garbage(const Paths& paths) {
   TRY_ASSIGN(const std::vector<Digest> roots, registry.live_roots());
   std::unordered_set<Digest> live;
   for (const Digest& root : roots) {
-    TRY_ASSIGN(const Bytes manifest, store.get(root));
-    TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+    TRY_ASSIGN(const store::Tree tree, store::tree_at(store, root));
     live.insert(root);
     for (const store::Entry& entry : tree.entries)
       for (const store::Chunk& chunk : entry.chunks) live.insert(chunk.digest);

@@ -5,11 +5,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "control/copies/host_uploads.hpp"
-#include "control/copies/open_remote.hpp"
+#include "control/copies/remotes.hpp"
 #include "control/reach/paths.hpp"
 #include "os/files.hpp"
 #include "store/copying.hpp"

@@ -2,6 +2,7 @@
 // Opens the backend of a registered remote.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,13 @@ struct RemoteAccess {
 [[nodiscard]] Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, AgentNetwork& net,
                                                                  os::Clock& clock, bool marked = true);
 
+// Lets work at a remote open that remote, which is registered and therefore has a mark.
+using OpenRemote =
+    std::function<Result<std::unique_ptr<store::Backend>>(const RemoteAccess&, AgentNetwork&, os::Clock&)>;
+[[nodiscard]] inline Result<std::unique_ptr<store::Backend>> open_marked_remote(const RemoteAccess& access,
+                                                                                AgentNetwork& net, os::Clock& clock) {
+  return open_remote(access, net, clock);
+}
 // Returns the names of remotes on this provider.
 [[nodiscard]] Result<std::vector<std::string>> remotes_on(registry::CopyRecords& registry, const HostName& provider);
 

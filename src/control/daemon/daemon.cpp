@@ -101,14 +101,6 @@ bool shall_stay(const Paths& paths) {
   return text && *text == std::to_string(os::process_id());
 }
 
-Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Clock& clock) {
-  for (const BootTime deadline = clock.boot() + k_lock_patience;;) {
-    TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
-    if (lock || clock.boot() > deadline) return lock;
-    os::pause_for(k_stop_poll);
-  }
-}
-
 }  // namespace
 
 namespace {
@@ -194,7 +186,8 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const Paths paths{state_directory};
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state_directory));
   os::Clock& clock = os::system_clock();
-  TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_daemon(paths, clock));
+  TRY_ASSIGN(const std::optional<os::FileLock> lock,
+             os::FileLock::acquire_within(paths.daemon_lock(), k_lock_patience));
   if (!lock) return already_running(paths);
   os::log_to_file(paths.daemon_log(), os::LogLevel::info);
   TRY(write_info(paths, clock.wall()));
@@ -235,8 +228,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
     const Result<void> removed = os::remove_file(paths.daemon_info());
     if (removed && !jobs.has_work()) return loop.stop();
     busy_at = now;
-    if (const Result<void> written = write_info(paths, clock.wall()); !written)
-      os::log(os::LogLevel::warn, "while continuing: " + written.error().one_line());
+    report(write_info(paths, clock.wall()), "while continuing");
   });
   os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
   say_ready();

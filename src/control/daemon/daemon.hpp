@@ -2,7 +2,6 @@
 // Runs the background controller; a lock allows one per state directory.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/result.hpp"

@@ -129,8 +129,7 @@ void Gateways::start(const JobId& service) {
   const auto [last, first] = started_.try_emplace(service.value, now);
   if (!first && now - last->second < k_gateway_again) return;
   last->second = now;
-  if (const Result<void> begun = access_.start(service); !begun)
-    report(begun.error(), "while starting the gateway of a service");
+  report(access_.start(service), "while starting the gateway of a service");
 }
 
 }  // namespace gridctl::control

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "control/follow/job_book.hpp"
-#include "control/serve/gateway_access.hpp"
+#include "control/serve/gateway_files.hpp"
 #include "os/clock.hpp"
 #include "os/executor.hpp"
 

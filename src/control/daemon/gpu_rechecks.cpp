@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "os/log.hpp"
 #include "os/random.hpp"
 

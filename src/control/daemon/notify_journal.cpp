@@ -47,20 +47,14 @@ std::string to_json(const Message& message) {
 
 template <class R>
 void fields(R& r, Of<R, Message>& m) {
-  r("id", m.id).word("notice", m.notice, job::notice_name, [](std::string_view word) -> Result<job::Notice> {
-    if (const auto notice = job::parse_notice(word)) return *notice;
-    return make_error(Code::state_unreadable, "unknown notice");
-  });
+  r("id", m.id).word("notice", m.notice, job::notice_name, scan(job::notice_name, job::Notice::silence));
   r("job_id", m.job_id)("job_name", m.job_name)("state", m.state);
   r("provider", m.provider)("kind", m.kind)("text", m.text)("at_ms", m.at);
 }
 
 template <class R>
 void fields(R& r, Of<R, Delivery>& m) {
-  r("message", m.message).word("channel", m.channel, channel_name, [](std::string_view word) -> Result<Channel> {
-    if (const auto channel = k_channels.find(word)) return *channel;
-    return make_error(Code::state_unreadable, "unknown channel");
-  });
+  r("message", m.message).word("channel", m.channel, channel_name, scan(channel_name, Channel::mail));
   r("address", m.address)("tries", m.tries)("next_ms", m.next)("sending", m.sending);
 }
 

@@ -19,13 +19,13 @@ os::Path settings_file(const Paths& paths) { return paths.root / "settings.json"
 std::vector<job::Notice> notices_in(const std::string& value) {
   std::vector<job::Notice> notices;
   for (const std::string& word : split(value, ','))
-    if (const auto notice = job::parse_notice(trim(word))) notices.push_back(*notice);
+    if (const auto notice = job::notice_name.find(trim(word))) notices.push_back(*notice);
   return notices;
 }
 
 Result<void> check_notices(const std::string& value) {
   if (notices_in(value).size() == split(value, ',').size()) return {};
-  return make_error(Code::usage, "expected one or more of " + job::notice_choices() + ", separated by commas");
+  return make_error(Code::usage, "expected one or more of " + job::notice_name.choices() + ", separated by commas");
 }
 Result<void> check_webhook(const std::string& value) {
   if (value.starts_with("http://") || value.starts_with("https://")) return {};

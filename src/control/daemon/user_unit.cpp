@@ -17,16 +17,6 @@ namespace {
 constexpr Duration k_patience = std::chrono::seconds{20};  // for systemd to answer
 constexpr std::size_t k_mark = 8;                          // characters that tell one state directory from another
 
-os::Path config_home() {
-  const auto given = os::environment("XDG_CONFIG_HOME");
-  return given && given->starts_with('/') ? os::Path(*given) : os::home_directory() / ".config";
-}
-
-os::Path usual_state() {
-  const auto given = os::environment("XDG_STATE_HOME");
-  return (given && given->starts_with('/') ? os::Path(*given) : os::home_directory() / ".local" / "state") / "gridctl";
-}
-
 Result<std::string> ask(const std::vector<std::string>& argv) {
   os::RunOptions options;
   options.timeout = k_patience;
@@ -51,9 +41,10 @@ Result<UserUnit> unit_of(const os::Path& state_directory) {
   if (state.string().find('\n') != std::string::npos)
     return make_error(Code::usage, "the name of the state directory has a line break");
   std::string name = "gridctl";
-  if (state != usual_state()) name += "-" + to_hex(crypto::sha256(as_bytes(state.string()))).substr(0, k_mark);
+  if (state != os::xdg_directory("XDG_STATE_HOME", ".local/state") / "gridctl")
+    name += "-" + to_hex(crypto::sha256(as_bytes(state.string()))).substr(0, k_mark);
   name += ".service";
-  return UserUnit{name, config_home() / "systemd" / "user" / name};
+  return UserUnit{name, os::xdg_directory("XDG_CONFIG_HOME", ".config") / "systemd" / "user" / name};
 }
 
 std::string unit_text(const os::Path& program, const os::Path& state_directory) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/fleet/host_facts.hpp"
 #include "control/reach/ways.hpp"
 #include "os/log.hpp"
 #include "registry/change_provider.hpp"
@@ -17,16 +16,6 @@ constexpr Duration k_seen_pause = std::chrono::seconds{30};       // last_seen i
 constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
 constexpr std::int64_t k_end_jitter_ms = 10'000;
 constexpr Duration k_witness_delay = std::chrono::seconds{1};     // of an answer on a slow link, beyond the heartbeat
-
-std::string liveness_name(job::Liveness liveness) {
-  switch (liveness) {
-    case job::Liveness::answering: return "answering";
-    case job::Liveness::suspect: return "suspect";
-    case job::Liveness::unreachable: return "unreachable";
-    case job::Liveness::lost: return "lost";
-  }
-  return "unknown";
-}
 
 // Returns true if something held earlier is no longer held.
 bool is_less(const std::vector<wire::HeldShare>& now, const std::vector<wire::HeldShare>& before) {
@@ -48,10 +37,6 @@ bool is_witness(const FleetHost& host, BootTime now) {
 }
 
 }  // namespace
-
-void report(const Error& error, const std::string& doing) {
-  os::log(os::LogLevel::warn, doing + ": " + error.one_line());
-}
 
 Fleet::Fleet(const World& world, Duration health_every)
     : world_(world), health_every_(health_every), reliability_(world_.records, world_.clock) {}
@@ -218,16 +203,15 @@ void Fleet::note_way(FleetHost& host) {
   const std::string way = host.monitor->way();
   if (host.provider.more_ways.empty() || way.empty() || way == host.way) return;
   host.way = way;
-  const Result<void> saved =
-      world_.records.save_host_report({host.provider.name, k_way_report, world_.clock.wall(), to_json(UsedWay{way})});
-  if (!saved) report(saved.error(), "while noting by which way a host is reached");
+  report(
+      world_.records.save_host_report({host.provider.name, k_way_report, world_.clock.wall(), to_json(UsedWay{way})}),
+      "while noting by which way a host is reached");
 }
 
 // Its word is as exact as its answer is quick: an instant that hardly differs is the one that is known.
 void Fleet::note_end(FleetHost& host, const wire::PollReply& reply) {
   std::optional<WallTime> ends;
-  if (reply.ends_in)
-    ends = WallTime{world_.clock.wall().ms + std::chrono::duration_cast<std::chrono::milliseconds>(*reply.ends_in).count()};
+  if (reply.ends_in) ends = world_.clock.wall() + *reply.ends_in;
   const bool same = ends && host.told_end && std::abs(ends->ms - host.told_end->ms) < k_end_jitter_ms;
   if (same || ends == host.told_end) return;
   host.told_end = ends;
@@ -255,8 +239,8 @@ void Fleet::judge_silence(BootTime now) {
     if (liveness == host->liveness) continue;
     host->liveness = liveness;
     if (liveness == job::Liveness::lost) reliability_.lost(host->provider, silence.counted());
-    const Result<void> saved = world_.records.set_liveness(host->provider.name, liveness_name(liveness), std::nullopt);
-    if (!saved) report(saved.error(), "while recording a host's state");
+    const std::string word(job::liveness_name(liveness));
+    report(world_.records.set_liveness(host->provider.name, word, std::nullopt), "while recording a host's state");
     tell([&](FleetListener& one) { one.liveness_changed(*host); });
   }
   reliability_.tick(now);

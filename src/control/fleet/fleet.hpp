@@ -16,6 +16,7 @@
 #include "control/fleet/host_monitor.hpp"
 #include "control/fleet/reliability.hpp"
 #include "control/reach/host_chunks.hpp"
+#include "control/reach/report.hpp"
 
 namespace gridctl::control {
 
@@ -148,8 +149,5 @@ class Fleet {
   HostClocks clocks_;
   std::uint64_t capacity_ = 1;
 };
-
-// Logs an error and what was being done.
-void report(const Error& error, const std::string& doing);
 
 }  // namespace gridctl::control

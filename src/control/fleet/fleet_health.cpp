@@ -120,7 +120,7 @@ void Fleet::on_health(FleetHost& host, const wire::HealthReply& reply, Duration 
 void Fleet::keep_health(FleetHost& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now) {
   HostHealth& health = host.health;
   const bool news = !verdict.changes.empty() || !same_in_substance(health.standing, verdict.next);
-  const bool due = std::chrono::milliseconds{now.ms - health.saved_at.ms} > k_health_saved || now < health.saved_at;
+  const bool due = now - health.saved_at > k_health_saved || now < health.saved_at;
   if (!news) {
     health.standing = std::move(verdict.next);
     if (due) health.unsaved = told;

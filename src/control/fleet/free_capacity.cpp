@@ -50,7 +50,8 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
       if (!is_same_machine(host, other)) return;
       facts.drained = facts.drained || (other.provider->drained && is_same_provider(host, other));
       if (const auto found = claims_on.find(other.provider->name.value); found != claims_on.end())
-        for (const Claim* claim : found->second) take_away(facts, *claim->member);
+        for (const Claim* claim : found->second)
+          sched::take_away(facts, claim->member->gpu_uuids, claim->member->cpus, claim->member->memory_bytes);
     };
     if (const std::string& machine = host.provider->inventory->machine_id; machine.empty()) divide_with(host);
     else
@@ -58,7 +59,7 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
     if (host.held != nullptr)
       for (const wire::HeldShare& share : *host.held)
         if (share.job.empty() || !ours.contains({share.job.value, share.epoch.value}))
-          take_away(facts, {0, facts.name, EngineKind::process, share.gpu_uuids, share.cpus, share.memory_bytes, 0});
+          sched::take_away(facts, share.gpu_uuids, share.cpus, share.memory_bytes);
     if (host.full) {
       facts.cpus_free = 0;
       for (const Gpu& gpu : facts.inventory->gpus) facts.busy_gpus.push_back(gpu.uuid);

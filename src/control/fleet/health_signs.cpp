@@ -250,8 +250,7 @@ class Reader {
   void read_engines() {
     for (const wire::EngineHealth& engine : report_.engines) {
       if (engine.problem.empty()) continue;
-      const auto found = std::find_if(inventory_.engines.begin(), inventory_.engines.end(),
-                                      [&](const Engine& one) { return one.kind == engine.kind; });
+      const auto found = std::ranges::find(inventory_.engines, engine.kind, &Engine::kind);
       if (found == inventory_.engines.end() || !found->problem.empty()) continue;  // it never worked: no news
       lasting(Weight::note, engine_sign(engine.kind), engine.problem);  // forbids that engine only: apply_standing
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fleet/host_facts.hpp"
 
-#include <algorithm>
 #include <chrono>
 
 #include "base/host_words.hpp"
@@ -31,7 +30,7 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
 
 void tell_time_left(sched::HostFacts& facts, WallTime now) {
   facts.left.reset();
-  if (facts.until) facts.left = std::chrono::milliseconds{facts.until->ms - now.ms};
+  if (facts.until) facts.left = *facts.until - now;
 }
 
 Result<std::map<std::string, sched::Figures>> link_figures(registry::HostRecords& registry) {
@@ -62,19 +61,9 @@ sched::Subject subject_of(const registry::Provider& provider) {
   return subject;
 }
 
-void take_away(sched::HostFacts& host, const job::Member& member) {
-  sched::take_away(host, member.gpu_uuids, member.cpus, member.memory_bytes);
-}
-
 Result<std::vector<sched::PairLink>> pair_links(registry::HostRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::HostLink> measured, registry.links());
-  std::vector<sched::PairLink> links;
-  for (const registry::HostLink& link : measured) {
-    sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
-    if (link.rtt_us) pair.rtt = std::chrono::microseconds{*link.rtt_us};
-    links.push_back(std::move(pair));
-  }
-  return links;
+  return pair_links(measured);
 }
 
 }  // namespace gridctl::control

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "job/state.hpp"
 #include "registry/host_records.hpp"
 #include "sched/query/host_facts.hpp"
 #include "sched/topology.hpp"
@@ -24,7 +23,5 @@ void tell_time_left(sched::HostFacts& facts, WallTime now);
 [[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::HostRecords& registry);
 // Returns the view that a query has of the provider. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
-// Subtracts the resources that one member of a running attempt holds.
-void take_away(sched::HostFacts& host, const job::Member& member);
 
 }  // namespace gridctl::control

@@ -11,6 +11,25 @@
 namespace gridctl::control {
 
 namespace {
+constexpr int k_drift = 2000;                                  // clocks drift by one part in so many at most
+constexpr Duration k_hardly = std::chrono::milliseconds{300};  // as any link and loop may take
+}  // namespace
+
+Duration Transit::took(BootTime sent, BootTime got) {
+  const Duration apart{got.ns - sent.ns};
+  if (!least_) begun_ = got;
+  least_ = least_ ? std::min(apart, *least_ + (got - last_) / k_drift) : apart;
+  last_ = got;
+  return std::min(apart - *least_, got - begun_);
+}
+
+void make_older(wire::PollReply& reply, Duration late) {
+  if (late < k_hardly) return;
+  const std::int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
+  for (wire::AttemptStatus& status : reply.attempts) wire::make_older(status, ms);
+}
+
+namespace {
 constexpr Duration k_ping_pause = std::chrono::seconds{60};  // some 200 bytes each way: 0.6 MB a day
 constexpr int k_quick_pings = 5;                             // after each login, to begin with a fair figure
 constexpr Duration k_first_pause = std::chrono::milliseconds{500};

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "control/fleet/transit.hpp"
+#include "base/time.hpp"
 #include "control/reach/agent_network.hpp"
 #include "control/reach/pace.hpp"
 #include "job/failure_detector.hpp"
@@ -20,6 +20,24 @@
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
+
+// Measures how long a host's messages were in transit. A message lies in the host's network buffers while the
+// connection is cut, and says "ended just now" when it arrives minutes later.
+// Tracks the delays of one connection by the difference of two boot clocks: the smallest difference ever seen counts as
+// no delay, and may grow as clocks drift apart (0.05 %).
+class Transit {
+ public:
+  // `sent` is by the host's boot clock, `got` by ours. Returns at most the connection's age, whatever the host says.
+  Duration took(BootTime sent, BootTime got);
+
+ private:
+  std::optional<Duration> least_;
+  BootTime begun_{}, last_{};
+};
+
+// Shifts every time in the reply back by `late`, and reduces what is left of its limits. A reply that is hardly late
+// stays unchanged.
+void make_older(wire::PollReply& reply, Duration late);
 
 inline constexpr std::uint32_t k_log_piece = 64 * 1024;  // per request: heartbeats wait behind it
 

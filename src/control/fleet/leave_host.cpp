@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fleet/leave_host.hpp"
 
-#include <charconv>
 #include <string>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::control {
@@ -35,10 +35,9 @@ Result<LeftBehind> leave_host(AgentNetwork& net, const registry::Provider& provi
   const std::string_view word = trim(answer);
   if (is_one_of(word, {"gone"})) return LeftBehind{};
   if (is_one_of(word, {"busy"})) return LeftBehind{0, true};
-  std::uint64_t kib = 0;
-  if (std::from_chars(word.data(), word.data() + word.size(), kib).ec != std::errc{})
-    return make_error(Code::protocol_violation, "the host did not report what is left of ~/.gridctl");
-  return LeftBehind{kib << 10, false};
+  const auto kib = leading_number<std::uint64_t>(word);
+  if (!kib) return make_error(Code::protocol_violation, "the host did not report what is left of ~/.gridctl");
+  return LeftBehind{*kib << 10, false};
 }
 
 }  // namespace gridctl::control

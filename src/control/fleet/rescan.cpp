@@ -10,7 +10,6 @@
 #include "base/host_words.hpp"
 #include "base/text.hpp"
 #include "registry/change_provider.hpp"
-#include "sched/catalogue/catalogue.hpp"
 #include "sched/catalogue/gpu_match.hpp"
 #include "sched/catalogue/gpu_spec.hpp"
 

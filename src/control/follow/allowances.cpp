@@ -8,6 +8,49 @@
 
 namespace gridctl::control {
 
+void Dealing::assume(const std::string& key, double usd_per_hour, BootTime lease_ends) {
+  slices_.try_emplace(key, Slice{usd_per_hour, BootTime{}, lease_ends, true});
+}
+
+void Dealing::tell(const std::string& key, double usd_per_hour, BootTime until) {
+  Slice& slice = slices_.try_emplace(key, Slice{usd_per_hour, until, until}).first->second;
+  slice.usd_per_hour = usd_per_hour;
+  slice.assumed = false;
+  slice.told = until;
+  slice.until = std::max(slice.until, until);
+}
+
+void Dealing::reported(const std::string& key, std::optional<BootTime> until) {
+  const auto found = slices_.find(key);
+  if (found == slices_.end()) return;
+  Slice& slice = found->second;
+  if (!slice.assumed) slice.until = std::max(slice.told, until.value_or(slice.told));
+  else if (until) slice.until = *until;
+  slice.assumed = false;
+}
+
+std::optional<Duration> Dealing::known_left(const std::string& key, BootTime now) const {
+  const auto found = slices_.find(key);
+  if (found == slices_.end() || found->second.assumed) return std::nullopt;
+  return std::max(found->second.until - now, Duration{});
+}
+
+double Dealing::held(const std::string& key, BootTime now) const {
+  const auto found = slices_.find(key);
+  if (found == slices_.end()) return 0;
+  return found->second.usd_per_hour * std::max(seconds(found->second.until - now), 0.0) / 3600;
+}
+
+Duration slice_of(double left_usd, double held_by_others_usd, double usd_per_hour, double usd_per_hour_of_all,
+                  Duration most) {
+  if (usd_per_hour <= 0) return most;
+  const double share = left_usd * usd_per_hour / std::max(usd_per_hour_of_all, usd_per_hour);
+  const double usd = std::max(std::min(share, left_usd - held_by_others_usd), 0.0);
+  const double hours = usd / usd_per_hour;
+  if (hours * 3600 >= seconds(most)) return most;
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(hours * 3.6e12)};
+}
+
 namespace {
 
 constexpr std::string_view k_limit_total = "budget";
@@ -22,7 +65,7 @@ std::string key_of(const TrackedJob& job) { return job.id().value + "/" + std::t
 std::string payer_of(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (!job.spec().tasks || attempt == nullptr) return key_of(job);
-  return (job.spec().twin_of.empty() ? job.id() : job.spec().twin_of).value + "@" + attempt->lead().host.value;
+  return job.leader_id().value + "@" + attempt->lead().host.value;
 }
 
 std::string job_in(const std::string& key) { return key.substr(0, key.find('/')); }
@@ -164,7 +207,7 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
         ask, counted_epoch(one.state()), price_with_twins(book_, one), world_.clock.boot(), world_.clock.wall());
-    if (!spent) report(spent.error(), "while counting what a job has used");
+    report(spent, "while counting what a job has used");
     left.whole = left.whole || !spent;
     return spent ? *spent : registry::Spent{};
   };

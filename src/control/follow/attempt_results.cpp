@@ -70,9 +70,8 @@ void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, co
         const job::Attempt* current = its.state().attempt();
         if (current == nullptr || current->epoch != epoch || current->lead().part >= job::Part::ended) return;
         if (!gathered) return report(gathered.error(), "while fetching outputs of job " + its.id().value);
-        const auto kept =
-            keep_results(world_.records, its.id(), epoch, name, wanted, *gathered, false, world_.clock.wall());
-        if (!kept) report(kept.error(), "while recording the outputs");
+        report(keep_results(world_.records, its.id(), epoch, name, wanted, *gathered, false, world_.clock.wall()),
+               "while recording the outputs");
       });
 }
 

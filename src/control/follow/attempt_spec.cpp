@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "control/follow/gang_backend.hpp"
-#include "control/follow/gang_spec.hpp"
 #include "control/follow/results.hpp"
 #include "job/image_reference.hpp"
 #include "job/last_step.hpp"
 #include "job/launcher.hpp"
+#include "job/rank_start.hpp"
 #include "sched/backend.hpp"
+#include "sched/ranks.hpp"
 #include "store/listing.hpp"
 
 namespace gridctl::control {
@@ -42,9 +43,7 @@ std::string addresses(const AttemptFacts& facts) {
 // keep the batch size.
 std::string world_scale(const AttemptFacts& facts) {
   const auto members = static_cast<double>(facts.attempt.members.size());
-  char text[32];
-  std::snprintf(text, sizeof text, "%.7g", std::max(1.0, facts.job.spec.num_nodes / members));
-  return text;
+  return formatted("%.7g", std::max(1.0, facts.job.spec.num_nodes / members));
 }
 
 void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
@@ -140,15 +139,26 @@ std::optional<wire::BagSpec> bag_part(const job::Spec& spec) {
   return bag;
 }
 
+// Returns the other members for this one; nullopt for a job that is a single process on one host. `run`: the command of
+// the variant that runs there.
 std::optional<wire::Gang> gang_part(const AttemptFacts& facts, const std::string& run) {
-  GangFacts gang{facts.job.id, facts.attempt.epoch, static_cast<int>(facts.attempt.number.value) - 1, 0, {}, {}};
-  for (std::size_t i = 0; i < facts.attempt.members.size(); ++i)
-    gang.hosts.push_back({facts.attempt.members[i].host.value, address_of(facts, i),
-                          static_cast<int>(facts.attempt.members[i].gpu_uuids.size())});
+  const job::Spec& spec = facts.job.spec;
+  const job::Attempt& attempt = facts.attempt;
+  const int proven = facts.rendezvous.port;
+  wire::Gang gang;
+  gang.node_rank = static_cast<std::uint32_t>(facts.member.rank);
+  gang.launcher = std::string(job::launcher_name(spec.launcher));
+  gang.self_starting = sched::starts_ranks_itself(run);
+  gang.port = static_cast<std::uint16_t>(proven != 0 ? proven : job::gang_port(facts.job.id, attempt.epoch, 0));
+  gang.ports = job::k_gang_ports;
+  gang.restarts = static_cast<std::uint32_t>(attempt.number.value - 1);
+  gang.spares = static_cast<std::uint32_t>(spec.gang.spares);
   if (const auto token = parse_digest(facts.rendezvous.token)) gang.token = *token;
-  std::optional<wire::Gang> part = gang_of(facts.job.spec, run, gang, static_cast<std::size_t>(facts.member.rank));
-  if (part && facts.rendezvous.port != 0) part->port = static_cast<std::uint16_t>(facts.rendezvous.port);
-  return part;
+  for (std::size_t i = 0; i < attempt.members.size(); ++i)
+    gang.members.push_back({attempt.members[i].host.value, attempt.is_gang() ? address_of(facts, i) : "127.0.0.1",
+                            sched::ranks_of(spec, attempt.members[i])});
+  if (gang.world_size() == 1) return std::nullopt;
+  return gang;
 }
 
 }  // namespace

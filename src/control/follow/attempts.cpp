@@ -16,8 +16,7 @@ namespace {
 constexpr Duration k_limits_period = std::chrono::seconds{5};  // what is left to jobs is told anew
 constexpr int k_doublings_max = 10;
 constexpr std::size_t k_notes_told_max = 200;  // of one job: a host may say a new one each time
-constexpr std::size_t k_reason_max = 2000;  // bytes of what a host says of a job in one line
-constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
+constexpr std::size_t k_reason_max = 2000;     // bytes of what a host says of a job in one line
 
 std::string pull_name(std::uint64_t epoch, int rank) {
   return "pull/" + std::to_string(epoch) + "/" + std::to_string(rank);
@@ -61,10 +60,7 @@ void Attempts::found(const TrackedJob& job) {
       mine.doubts[{attempt->epoch.value, member.rank}] = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};
 }
 
-void Attempts::forget_secrets(const JobId& id) {
-  const Result<void> removed = world_.folders.remove_secrets(id);
-  if (!removed) report(removed.error(), "while removing secrets");
-}
+void Attempts::forget_secrets(const JobId& id) { report(world_.folders.remove_secrets(id), "while removing secrets"); }
 
 void Attempts::changed(const TrackedJob& job, const job::State& before) {
   Doing& mine = work(job.id());
@@ -203,20 +199,25 @@ void Attempts::logged(const FleetHost& host, const wire::LogRequest& asked, std:
   const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->on(host.provider.name);
   if (member == nullptr || attempt->epoch != asked.epoch) return;
-  const Result<void> written = world_.folders.log_append(asked.job, attempt->number, member->rank, offset, bytes);
-  if (!written) report(written.error(), "while writing a job's output");
+  report(world_.folders.log_append(asked.job, attempt->number, member->rank, offset, bytes),
+         "while writing a job's output");
 }
 
 void Attempts::liveness_changed(const FleetHost& host) {
-  const std::string word = k_liveness_words[static_cast<std::size_t>(host.liveness)];
+  const std::string word(job::liveness_name(host.liveness));
   const std::string& name = host.provider.name.value;
   const std::string text =
       host.liveness == job::Liveness::answering
           ? name + " answers again"
           : name + " is " + word + ": silent for " + format_duration(host.monitor->silence().counted());
+  note_at(host.provider.name, "host_" + word, text);
+}
+
+// Adds the line to the history of each job that has a member there.
+void Attempts::note_at(const HostName& host, const std::string& kind, const std::string& text) {
   for (const auto& [id, job] : book_.placed())
-    if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)
-      book_.note(job->id(), {"host_" + word, text, attempt.epoch, host.provider.name});
+    if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host) != nullptr)
+      book_.note(job->id(), {kind, text, attempt.epoch, host});
 }
 
 // A refused login is not silence: jobs stay, and their owner is told what to do.
@@ -224,9 +225,7 @@ void Attempts::login_refused(const FleetHost& host, const Error& error) {
   const std::string text = host.provider.name.value +
                            " answers, but refuses our login; the job stays on it: " + error.message +
                            (error.hint.empty() ? "" : "; " + error.hint);
-  for (const auto& [id, job] : book_.placed())
-    if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)
-      book_.note(job->id(), {"host_login_refused", text, attempt.epoch, host.provider.name});
+  note_at(host.provider.name, "host_login_refused", text);
 }
 
 // Adds a program's own fault on a GPU to the history of the job that runs there too.
@@ -343,10 +342,8 @@ void Attempts::note_left_out(const TrackedJob& job, Epoch epoch, const Pulled& p
 void Attempts::prune(const TrackedJob& job) {
   const auto old = world_.records.prunable(job.id(), job.spec().checkpoint.keep);
   if (!old) return report(old.error(), "while looking for old checkpoints");
-  for (const registry::Checkpoint& one : *old) {
-    const Result<void> removed = world_.records.remove_checkpoint(one.job, one.seq);
-    if (!removed) report(removed.error(), "while removing an old checkpoint");
-  }
+  for (const registry::Checkpoint& one : *old)
+    report(world_.records.remove_checkpoint(one.job, one.seq), "while removing an old checkpoint");
 }
 
 // --- What hosts are to do --------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@
 #include "control/follow/host_work.hpp"
 #include "control/follow/job_book.hpp"
 #include "sched/interval.hpp"
-#include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
 
@@ -32,6 +31,8 @@ class Pacer {
   // A new checkpoint has arrived, and with it a new measurement of its cost.
   virtual void retune(const TrackedJob& job) = 0;
 };
+
+struct GangProof;  // of members that reach each other; gang_connect.cpp
 
 class Attempts : public JobListener, public FleetListener {
  public:
@@ -138,6 +139,7 @@ class Attempts : public JobListener, public FleetListener {
   void note_left_out(const TrackedJob& job, Epoch epoch, const Pulled& pulled);
   [[nodiscard]] bool commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void prune(const TrackedJob& job);
+  void note_at(const HostName& host, const std::string& kind, const std::string& text);
   [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
   // gang_checkpoint.cpp, gang_connect.cpp
   [[nodiscard]] std::optional<CheckpointPart> part_of(const TrackedJob& job, Which which, const Pulled& pulled);
@@ -151,9 +153,7 @@ class Attempts : public JobListener, public FleetListener {
   void try_merge_later(TrackedJob& job, Epoch epoch, Duration pause);
   void merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then);
   [[nodiscard]] bool take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
-  void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,
-                 const std::vector<std::string>& addresses, const std::string& port_taken,
-                 const std::optional<std::pair<Error, int>>& failed);
+  void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const GangProof& proven);
   void judge_silence();
   void renew();
   [[nodiscard]] Doing& work(const JobId& id) { return work_[id.value]; }

@@ -7,6 +7,7 @@
 #include "control/follow/bag_results.hpp"
 #include "crypto/sha256.hpp"
 #include "store/tree.hpp"
+#include "store/stored_tree.hpp"
 
 namespace gridctl::control {
 
@@ -113,13 +114,10 @@ Result<GatheredTasks> gather_tasks(const Paths& paths, const JobId& job, const j
   if (all_printed.size > 0) files.emplace(k_tasks_printed, std::move(all_printed));
   TRY_ASSIGN(store::Tree tree, tree_of_files(std::move(files)));
   if (below) {
-    TRY_ASSIGN(const Bytes submitted, chunks.get(*below));
-    TRY_ASSIGN(const store::Tree its, store::parse_manifest(submitted));
+    TRY_ASSIGN(const store::Tree its, store::tree_at(chunks, *below));
     TRY_ASSIGN(tree, store::overlay(its, tree));
   }
-  const Bytes manifest = store::to_manifest(tree);
-  const Digest root = store::root_of(manifest);
-  TRY(chunks.put(root, manifest));
+  TRY_ASSIGN(const Digest root, store::put_tree(chunks, tree));
   TRY(chunks.seal());
   return GatheredTasks{root, tree.total_bytes(), bag::to_text(missing.list(), k_missing_named)};
 }

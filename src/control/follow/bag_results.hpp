@@ -7,7 +7,6 @@
 #include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "bag/bag.hpp"
 #include "control/reach/job_folders.hpp"

@@ -2,8 +2,8 @@
 #include "control/follow/budgets.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "control/follow/limits.hpp"
 
 namespace gridctl::control {
@@ -16,14 +16,13 @@ Month month_of(WallTime now) {
   const auto begin_of = [](year_month of) {
     return WallTime{duration_cast<milliseconds>(sys_days{of / 1}.time_since_epoch()).count()};
   };
-  char name[32];
-  std::snprintf(name, sizeof name, "%04d-%02u", static_cast<int>(month.year()), static_cast<unsigned>(month.month()));
-  return {begin_of(month), begin_of(month + months{1}), name};
+  return {begin_of(month), begin_of(month + months{1}),
+          formatted("%04d-%02u", static_cast<int>(month.year()), static_cast<unsigned>(month.month()))};
 }
 
 BudgetNow judge_budget(const registry::Budget& budget, const registry::Spending& spending, WallTime now) {
   BudgetNow out{budget, spending, month_of(now)};
-  const double hours_left = static_cast<double>(out.month.ends.ms - now.ms) / 3.6e6;
+  const double hours_left = seconds(out.month.ends - now) / 3600;
   out.forecast = spending.usd + spending.usd_per_hour * hours_left;
   const double reserve = reserve_of(budget.usd_month, spending.usd_per_hour);
   out.used_up = spending.usd + reserve >= budget.usd_month || budget.used_up == out.month.name;
@@ -41,18 +40,16 @@ Result<std::vector<BudgetNow>> budgets_now(registry::JobRecords& registry, WallT
 }
 
 const BudgetNow* used_up_for(const std::vector<BudgetNow>& budgets, const std::string& owner) {
-  const auto found = std::find_if(budgets.begin(), budgets.end(), [&](const BudgetNow& one) {
+  const auto found = std::ranges::find_if(budgets, [&](const BudgetNow& one) {
     return one.used_up && (one.budget.owner.empty() || one.budget.owner == owner);
   });
   return found == budgets.end() ? nullptr : &*found;
 }
 
 std::string used_up_text(const BudgetNow& of) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%.2f USD, is used up: %.2f USD spent, the rest is reserved for saving and stopping",
-                of.budget.usd_month, of.spending.usd);
   return "the budget " + (of.budget.owner.empty() ? "" : "of " + of.budget.owner + " ") + "for " + of.month.name +
-         ", " + text;
+         formatted(", %.2f USD, is used up: %.2f USD spent, the rest is reserved for saving and stopping",
+                   of.budget.usd_month, of.spending.usd);
 }
 
 }  // namespace gridctl::control

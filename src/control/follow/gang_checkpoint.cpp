@@ -44,8 +44,7 @@ std::optional<CheckpointPart> Attempts::part_of(const TrackedJob& job, Which whi
   CheckpointPart part;
   part.member = member->host.value;
   for (const job::Member& one : attempt->members) {
-    const auto ranks =
-        static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(one.gpu_uuids.size())));
+    const std::uint32_t ranks = sched::ranks_of(job.spec(), one);
     if (one.rank < member->rank) part.first_rank += ranks;
     if (one.rank == member->rank) part.ranks = ranks;
   }

@@ -2,15 +2,22 @@
 // Makes a gang's members prove, before it starts, that they reach each other on the ports of their epoch, and at what
 // rate.
 #include <algorithm>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "control/follow/attempts.hpp"
-#include "control/reach/pace.hpp"
 #include "job/rank_start.hpp"
 #include "os/random.hpp"
 #include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
+
+struct GangProof {
+  std::vector<sched::ReachOutcome> outcomes;
+  std::vector<std::string> addresses;  // of the members, as others reached them
+  std::string port_taken;              // somebody listens there already
+  std::optional<Error> error;          // a member could not be asked
+  int blamed = 0;                      // rank of that member
+};
 
 namespace {
 
@@ -20,14 +27,6 @@ constexpr std::size_t k_token_bytes = 32;
 // again later.
 constexpr int k_ports_tries = 12, k_ports_tries_at_once = 3;
 constexpr Duration k_ports_pause = std::chrono::seconds{3};
-
-struct Proven {
-  std::vector<sched::ReachOutcome> outcomes;
-  std::vector<std::string> addresses;  // of the members, as others reached them
-  std::string port_taken;              // somebody listens there already
-  std::optional<Error> error;          // a member could not be asked
-  int blamed = 0;                      // rank of that member
-};
 
 sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::uint16_t port, const PortProof& proof) {
   sched::ReachOutcome one;
@@ -45,8 +44,8 @@ sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::
 }
 
 // Runs on its own thread.
-Proven prove(const World& world, const std::vector<HostReach>& members, std::uint16_t port) {
-  Proven proven;
+GangProof prove(const World& world, const std::vector<HostReach>& members, std::uint16_t port) {
+  GangProof proven;
   proven.addresses.resize(members.size());
   for (const auto& [from, to] : sched::pairs_to_prove(members.size())) {
     const bool neighbours = (from + 1) % members.size() == to;
@@ -72,9 +71,8 @@ std::string slowest_in_words(const std::vector<sched::ReachOutcome>& outcomes) {
   for (const sched::ReachOutcome& one : outcomes)
     if (one.there && (slowest == nullptr || *one.there < *slowest->there)) slowest = &one;
   if (slowest == nullptr) return "the members reach each other";
-  char rate[64];
-  std::snprintf(rate, sizeof rate, "%.2f Gbit/s", *slowest->there / 1e9);
-  return "the members reach each other; the slowest link is " + slowest->from + " to " + slowest->to + " with " + rate;
+  return "the members reach each other; the slowest link is " + slowest->from + " to " + slowest->to + " with " +
+         formatted("%.2f Gbit/s", *slowest->there / 1e9);
 }
 
 }  // namespace
@@ -91,50 +89,49 @@ void Attempts::carry_out(TrackedJob& job, const job::Connect& effect) {
   in_background(
       job.id(), job::effect_name(job::Effect{effect}), {os::Lane::Kind::urgent, {}},
       [world = world_, members, port] { return prove(world, members, port); },
-      [this, epoch = effect.epoch, port](TrackedJob& mine, const Proven& proven) {
-        connected(mine, epoch, port, proven.outcomes, proven.addresses, proven.port_taken,
-                  proven.error ? std::optional{std::pair{*proven.error, proven.blamed}} : std::nullopt);
+      [this, epoch = effect.epoch, port](TrackedJob& mine, const GangProof& proven) {
+        connected(mine, epoch, port, proven);
       });
 }
 
-void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port,
-                         const std::vector<sched::ReachOutcome>& outcomes, const std::vector<std::string>& addresses,
-                         const std::string& port_taken, const std::optional<std::pair<Error, int>>& failed) {
+void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const GangProof& proven) {
   const JobId id = job.id();
   if (job.state().epoch != epoch || job.in<job::Launching>() == nullptr) return;
-  const auto refuse = [&](const std::string& why, int rank) {
-    book_.apply(id, job::LaunchFailed{epoch, why, true, {}, job::EndKind::start_failed, false, rank});
-  };
-  if (!port_taken.empty()) {
+  job::LaunchFailed failed;
+  failed.epoch = epoch;
+  failed.host_fault = false;
+  if (!proven.port_taken.empty()) {
     const int tries = ++work(id).ports_skipped[epoch.value];
-    if (tries >= k_ports_tries)
-      return book_.apply(id,
-                         job::LaunchFailed{.epoch = epoch, .detail = port_taken, .host_fault = false, .refused = true});
-    return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}),
-                     tries <= k_ports_tries_at_once ? Duration{} : k_ports_pause);
+    if (tries < k_ports_tries)
+      return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}),
+                       tries <= k_ports_tries_at_once ? Duration{} : k_ports_pause);
+    failed.detail = proven.port_taken;
+    failed.refused = true;
+    return book_.apply(id, std::move(failed));
   }
-  if (failed) {
-    book_.apply(id, job::LaunchFailed{
-                        epoch, failed->first.one_line(), false, {}, job::EndKind::start_failed, false, failed->second});
-    return;
+  if (proven.error) {
+    failed.detail = proven.error->one_line();
+    failed.rank = proven.blamed;
+    return book_.apply(id, std::move(failed));
   }
   sched::ReachNeed need{std::nullopt, job::k_gang_ports};
   std::optional<Duration> farthest;
-  for (const sched::ReachOutcome& one : outcomes)
+  for (const sched::ReachOutcome& one : proven.outcomes)
     if (one.rtt) farthest = std::max(farthest.value_or(*one.rtt), *one.rtt);
   need.bits_per_second = sched::needed_bits_per_second(job.spec(), farthest);
-  const sched::ReachVerdict verdict = sched::judge_reach(outcomes, need);
+  const sched::ReachVerdict verdict = sched::judge_reach(proven.outcomes, need);
   if (verdict.good) {
     const std::string token = to_hex(os::random_bytes(k_token_bytes));
-    return book_.apply(id, job::MembersConnected{epoch, slowest_in_words(outcomes), addresses, port, token});
+    return book_.apply(id,
+                       job::MembersConnected{epoch, slowest_in_words(proven.outcomes), proven.addresses, port, token});
   }
-  std::string why = verdict.why;
-  for (const std::string& fix : verdict.fixes) why += "; " + fix;
-  int blamed = 0;
-  for (const sched::ReachOutcome& one : outcomes)
+  failed.detail = verdict.why;
+  failed.host_fault = true;
+  for (const std::string& fix : verdict.fixes) failed.detail += "; " + fix;
+  for (const sched::ReachOutcome& one : proven.outcomes)
     if (!one.connected)
-      if (const job::Member* member = job.state().attempt()->on({one.to})) blamed = member->rank;
-  refuse(why, blamed);
+      if (const job::Member* member = job.state().attempt()->on({one.to})) failed.rank = member->rank;
+  book_.apply(id, std::move(failed));
 }
 
 }  // namespace gridctl::control

@@ -11,6 +11,7 @@
 #include "os/process.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
+#include "store/stored_tree.hpp"
 
 namespace gridctl::control {
 
@@ -19,9 +20,7 @@ namespace {
 constexpr std::size_t k_ignored_told = 20;
 
 Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, std::string role, std::string target) {
-  const Bytes manifest = store::to_manifest(tree);
-  const Digest root = store::root_of(manifest);
-  TRY(store.put(root, manifest));
+  TRY_ASSIGN(const Digest root, store::put_tree(store, tree));
   return registry::Input{std::move(role), std::move(target), root, tree.total_bytes()};
 }
 

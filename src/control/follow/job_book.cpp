@@ -93,8 +93,8 @@ void JobBook::adopt(TrackedJob& job, const job::State& state) {
 
 void JobBook::note(const JobId& id, job::Record record) {
   record.text = world_.folders.masked(id, std::move(record.text));
-  const Result<void> noted = world_.records.note(id, world_.clock.wall(), record);
-  if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
+  report(world_.records.note(id, world_.clock.wall(), record),
+         "while recording '" + record.kind + "' of job " + id.value);
 }
 
 void JobBook::take_row(TrackedJob& job, registry::Job row) {

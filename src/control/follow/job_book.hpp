@@ -39,6 +39,12 @@ struct TrackedJob {
   [[nodiscard]] const Phase* in() const {
     return std::get_if<Phase>(&row.machine.phase);
   }
+  // Returns the job that leads its twins or workers; itself if it is alone.
+  [[nodiscard]] const JobId& leader_id() const { return spec().twin_of.empty() ? row.id : spec().twin_of; }
+  [[nodiscard]] bool waits_for_room() const {
+    const auto* waiting = in<job::Waiting>();
+    return waiting != nullptr && waiting->why == job::k_waits_for_provider;
+  }
   // Returns true if the job waits for a place, or its end is not known yet: it may still cost something.
   [[nodiscard]] bool goes_on() const {
     return in<job::Done>() == nullptr && !state().cancel && state().overtaken.empty();

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "base/formatted.hpp"
 
 namespace gridctl::control {
 
@@ -21,15 +22,14 @@ Result<registry::Spent> SpendMeter::read(const Ask& ask, Epoch running, double p
     return told;
   }
   const Duration since = now - last_->now;
-  const Duration set = std::chrono::milliseconds{wall.ms - last_->wall.ms} - since;
+  const Duration set = wall - last_->wall - since;
   const bool was_set = set > k_clock_slack || set < -k_clock_slack;
   const bool goes_on = running == last_->running;
   Duration off = last_->running.value != 0 ? off_ : Duration{};
   if (was_set && last_->running.value != 0) off += set;
   // The registry's clock ignores changes of the wall clock since the attempt started, but the recorded end includes
   // them.
-  const std::int64_t off_ms = std::chrono::duration_cast<std::chrono::milliseconds>(off).count();
-  TRY_ASSIGN(const registry::Spent told, ask(WallTime{wall.ms - (goes_on ? off_ms : 0)}));
+  TRY_ASSIGN(const registry::Spent told, ask(goes_on ? wall - off : wall));
   registry::Spent more{told.usd - last_->told.usd, told.ran - last_->told.ran};
   if (!goes_on && off != Duration{})
     more = {price_per_hour * seconds(since) / 3600, std::clamp<Duration>(more.ran - off, Duration{}, since)};
@@ -57,18 +57,16 @@ JobLimits limits_of(const job::Spec& spec, WallTime submitted_at) {
 std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
                                               const registry::Spent& spent, WallTime now, double more_usd) {
   if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
-  if (limits.budget) {
-    if (spent.usd > 0 && spent.usd + more_usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
-      char text[160];
-      std::snprintf(text, sizeof text,
-                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is reserved for saving and stopping",
-                    *limits.budget, spent.usd);
-      // An expensive job has less time to save, because the rest of the budget pays for it.
-      const double left = spent.usd_per_hour > 0 ? (*limits.budget - spent.usd) / spent.usd_per_hour * 3600 : 1e6;
-      return job::LimitReached{"budget", text,
-                               std::chrono::milliseconds{std::llround(
-                                   std::clamp(left, seconds(k_least_grace), seconds(job::k_limit_grace)) * 1000)}};
-    }
+  if (limits.budget && spent.usd > 0 &&
+      spent.usd + more_usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
+    // An expensive job has less time to save, because the rest of the budget pays for it.
+    const double left = spent.usd_per_hour > 0 ? (*limits.budget - spent.usd) / spent.usd_per_hour * 3600 : 1e6;
+    const double grace = std::clamp(left, seconds(k_least_grace), seconds(job::k_limit_grace));
+    return job::LimitReached{
+        "budget",
+        formatted("its budget of %.2f USD is used up: %.2f USD spent, the rest is reserved for saving and stopping",
+                  *limits.budget, spent.usd),
+        std::chrono::milliseconds{std::llround(grace * 1000)}};
   }
   if (limits.most && spent.ran >= *limits.most)
     return job::LimitReached{"max_duration", "it has run for " + format_duration(*limits.most) + ", its max_duration"};

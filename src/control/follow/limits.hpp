@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <optional>
-#include <utility>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"

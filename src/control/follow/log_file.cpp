@@ -4,9 +4,9 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "control/follow/log_times.hpp"
 #include "control/reach/disk_reserve.hpp"
@@ -27,9 +27,7 @@ os::Path seen_path(const os::Path& path) { return path.string() + ".seen"; }
 Result<std::uint64_t> read_seen(const os::Path& path) {
   if (os::exists(seen_path(path))) {
     TRY_ASSIGN(const std::string text, os::read_file(seen_path(path), 64));
-    std::uint64_t seen = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seen);
-    if (error == std::errc{}) return seen;
+    if (const auto seen = leading_number<std::uint64_t>(text)) return *seen;
   }
   TRY_ASSIGN(const auto status, os::status_of(path));
   return status ? status->size : 0;

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/time.hpp"
 #include "os/files.hpp"
 

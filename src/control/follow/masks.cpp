@@ -6,6 +6,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "control/follow/legible.hpp"
 #include "ssh/encoding.hpp"
 
 namespace gridctl::control {
@@ -50,11 +51,7 @@ std::set<std::string> encodings_of(const std::string& value) {
     for (const std::string& text : all)
       if (text.size() >= std::min(k_encoded_least, form.size() + 1)) found.insert({text, for_urls(text)});
   }
-  std::string hexadecimal;
-  for (const char c : value) {
-    constexpr std::string_view k_digits = "0123456789abcdef";
-    hexadecimal += {k_digits[static_cast<unsigned char>(c) >> 4], k_digits[static_cast<unsigned char>(c) & 15]};
-  }
+  std::string hexadecimal = to_hex(as_bytes(value));
   found.insert(hexadecimal);
   std::ranges::transform(hexadecimal, hexadecimal.begin(),
                          [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });

@@ -10,8 +10,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "control/follow/legible.hpp"
-
 namespace gridctl::control {
 
 inline constexpr std::size_t k_masked_least = 6;  // characters; what is shorter would hide parts of common words

@@ -2,6 +2,8 @@
 #include "control/follow/placement.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -9,14 +11,51 @@
 #include "control/follow/job_knowledge.hpp"
 #include "control/follow/lent_hosts.hpp"
 #include "control/follow/pauses.hpp"
-#include "control/follow/queue.hpp"
 #include "control/follow/tuning.hpp"
 #include "control/measure/bench.hpp"
 #include "control/measure/network_record.hpp"
-#include "control/reach/pace.hpp"
 #include "sched/host_end.hpp"
 
 namespace gridctl::control {
+
+namespace {
+constexpr double k_cores_of_a_gpu = 8;
+}
+
+double load_of(const job::Resources& wanted) {
+  int gpus = 0;
+  for (const job::GpuRequest& request : wanted.gpus) gpus = std::max(gpus, request.count_min);
+  return std::max(static_cast<double>(gpus), wanted.cpus / k_cores_of_a_gpu);
+}
+
+double load_of(const job::Member& held) {
+  return std::max(static_cast<double>(held.gpu_uuids.size()), held.cpus / k_cores_of_a_gpu);
+}
+
+std::vector<std::size_t> in_turn(const std::vector<Waits>& waiting, std::map<std::string, double> held) {
+  std::map<int, std::map<std::string, std::deque<std::size_t>>, std::greater<>> queues;  // by priority and owner
+  for (std::size_t i = 0; i < waiting.size(); ++i) queues[waiting[i].priority][waiting[i].owner].push_back(i);
+  std::vector<std::size_t> turns;
+  for (auto& [priority, owners] : queues) {
+    for (auto& [owner, jobs] : owners)
+      std::stable_sort(jobs.begin(), jobs.end(),
+                       [&](std::size_t a, std::size_t b) { return waiting[a].submitted_at < waiting[b].submitted_at; });
+    while (!owners.empty()) {
+      const auto next = std::min_element(owners.begin(), owners.end(), [&](const auto& a, const auto& b) {
+        const double a_holds = held[a.first], b_holds = held[b.first];
+        const WallTime a_since = waiting[a.second.front()].submitted_at,
+                       b_since = waiting[b.second.front()].submitted_at;
+        return a_holds != b_holds ? a_holds < b_holds : a_since < b_since;
+      });
+      const std::size_t job = next->second.front();
+      turns.push_back(job);
+      held[next->first] += waiting[job].load;
+      next->second.pop_front();
+      if (next->second.empty()) owners.erase(next);
+    }
+  }
+  return turns;
+}
 
 namespace {
 
@@ -26,11 +65,6 @@ constexpr Duration k_wake_pause = std::chrono::seconds{1};            // between
 // With thousands of waiting jobs, each is asked less often, so that hosts are still served in the meantime.
 constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
 constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
-
-bool waits_for_room(const TrackedJob& job) {
-  const auto* waiting = job.in<job::Waiting>();
-  return waiting != nullptr && waiting->why == job::k_waits_for_provider;
-}
 
 }  // namespace
 
@@ -46,7 +80,7 @@ void Placement::changed(const TrackedJob& job, const job::State&) {
     mine.reserved.reset();  // it has found a place, there or elsewhere
     mine.turn.reset();
     if (job.state().moving().empty()) mine.promised.reset();
-  } else if (waits_for_room(job) && !was_asked(job)) {
+  } else if (job.waits_for_room() && !was_asked(job)) {
     all_asked_at_.reset();
   }
   note_claim(job.id());
@@ -121,18 +155,15 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
 }
 
 sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts) {
-  if (const Result<void> benched = apply_bench(world_.records, hosts); !benched)
-    report(benched.error(), "while placing");
+  report(apply_bench(world_.records, hosts), "while placing");
   const job::Constraints& wanted = job.spec().constraints;
   const bool by_place = !wanted.region_in.empty() || !wanted.region_not.empty() || !wanted.query.empty();
-  if (const Result<void> told = by_place ? apply_countries(world_.records, hosts) : Result<void>{}; !told)
-    report(told.error(), "while placing");
-  if (const Result<void> paused = apply_pauses(world_.records, hosts); !paused) report(paused.error(), "while placing");
+  if (by_place) report(apply_countries(world_.records, hosts), "while placing");
+  report(apply_pauses(world_.records, hosts), "while placing");
   const Result<sched::JobKnowledge> told = knowledge_of(world_.records, job.row, hosts, world_.clock.wall());
-  if (!told) report(told.error(), "while placing");
+  report(told, "while placing");
   sched::JobKnowledge known = told ? *told : sched::knowledge_of(job.spec());
-  if (const Result<void> linked = apply_links(world_.records, job.spec(), known, hosts); !linked)
-    report(linked.error(), "while placing");
+  report(apply_links(world_.records, job.spec(), known, hosts), "while placing");
   return known;
 }
 
@@ -166,7 +197,7 @@ void Placement::place_after(const TrackedJob& job, Duration delay) {
       world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay, [this, id = job.id()] {
         if (TrackedJob* due = book_.find(id)) place(*due);
       });
-  if (waits_for_room(job) && !was_asked(job)) all_asked_at_.reset();
+  if (job.waits_for_room() && !was_asked(job)) all_asked_at_.reset();
 }
 
 void Placement::place_now(const TrackedJob& job) {
@@ -308,8 +339,7 @@ sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member
   sched::Interval tuned = sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
   const std::optional<WallTime> ends = host == nullptr ? std::nullopt : host->ends_at();
   if (!ends) return tuned;
-  const Duration left = std::chrono::milliseconds{ends->ms - world_.clock.wall().ms};
-  return sched::before_end(std::move(tuned), left - sched::lead_before_end(cost));
+  return sched::before_end(std::move(tuned), *ends - world_.clock.wall() - sched::lead_before_end(cost));
 }
 
 sched::Interval Placement::interval_of(const TrackedJob& job) {
@@ -382,7 +412,7 @@ bool Placement::was_asked(const TrackedJob& job) const {
 }
 
 bool Placement::is_due(const TrackedJob& job) const {
-  if (!waits_for_room(job) || was_asked(job)) return false;
+  if (!job.waits_for_room() || was_asked(job)) return false;
   const auto found = waits_.find(job.id().value);
   return found != waits_.end() && found->second.timer != nullptr;
 }

@@ -3,6 +3,7 @@
 // promises made. Loop thread only.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,12 +11,34 @@
 #include <string>
 #include <vector>
 
+#include "base/time.hpp"
 #include "control/follow/attempts.hpp"
 #include "control/follow/concern.hpp"
+#include "job/spec.hpp"
+#include "job/state.hpp"
 #include "sched/gang.hpp"
 #include "sched/interval.hpp"
 
 namespace gridctl::control {
+
+// Decides the order in which waiting jobs are asked for a place. Pure.
+//
+// The highest priority comes first; among equals, the owner that holds least of the grid now, counting what the earlier
+// jobs would get (fair share); for one owner, the job submitted first. A job that does not fit is skipped: smaller jobs
+// run in the meantime (backfill).
+struct Waits {
+  int priority = 0;
+  std::string owner;  // empty: one owner of its own
+  WallTime submitted_at;
+  double load = 0;  // what it wants
+};
+
+// Returns the load in GPUs; eight cores count as one, and the larger of the two counts.
+[[nodiscard]] double load_of(const job::Resources& wanted);
+[[nodiscard]] double load_of(const job::Member& held);
+
+// Returns indices into `waiting`. `held`: the load of each owner's running jobs.
+[[nodiscard]] std::vector<std::size_t> in_turn(const std::vector<Waits>& waiting, std::map<std::string, double> held);
 
 // Holds the scheduler's decision for a job on several hosts.
 struct GangOffer {

@@ -55,8 +55,7 @@ Result<void> note_left_there(registry::RunRecords& records, const JobId& job, Ep
   TRY_ASSIGN(const std::optional<registry::Results> before, records.results(job));
   registry::Results results = before.value_or(registry::Results{});
   results.job = job;
-  const auto kept_ms = std::chrono::duration_cast<std::chrono::milliseconds>(k_keep_work).count();
-  results.left = registry::Results::Left{host, epoch, 0, 0, WallTime{now.ms + kept_ms}};
+  results.left = registry::Results::Left{host, epoch, 0, 0, now + k_keep_work};
   return records.save_results(results);
 }
 
@@ -101,8 +100,7 @@ Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch
     results.at = now;
     record.text = "outputs: " + files_in_words(gathered.files, gathered.bytes, reply.names) + ": " + pull;
   } else if (!wanted.tree) {
-    const auto kept_ms = std::chrono::duration_cast<std::chrono::milliseconds>(k_keep_work).count();
-    results.left = registry::Results::Left{host, epoch, reply.files, reply.bytes, WallTime{now.ms + kept_ms}};
+    results.left = registry::Results::Left{host, epoch, reply.files, reply.bytes, now + k_keep_work};
     record.kind = "files_left";
     record.text = files_in_words(reply.files, reply.bytes, reply.names) + " outside the checkpoint, kept on " +
                   host.value + " for " + format_duration(k_keep_work) + ": " + pull;

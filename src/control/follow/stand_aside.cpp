@@ -148,7 +148,7 @@ void StandAside::drop(const std::string& job) {
   const HostName host = found->second.host;
   asides_.erase(found);
   if (TrackedJob* its = book_.find({job})) its->aside = false;
-  if (const Result<void> saved = save(host); !saved) report(saved.error(), "while resuming a paused job");
+  report(save(host), "while resuming a paused job");
   fleet_.capacity_freed();
 }
 

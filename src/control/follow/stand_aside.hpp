@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "control/follow/attempts.hpp"
 #include "control/follow/placement.hpp"

@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "control/measure/bench_device.hpp"
 #include "os/random.hpp"
-#include "sched/catalogue/catalogue.hpp"
 #include "wire/health.hpp"
 
 namespace gridctl::control {

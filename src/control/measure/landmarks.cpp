@@ -2,12 +2,12 @@
 #include "control/measure/landmarks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
+#include "base/formatted.hpp"
 #include "base/ids.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "ssh/target.hpp"
 
@@ -28,10 +28,8 @@ Result<void> check_address(const std::string& address) {
                     "a landmark's address is HOST:PORT, @PROVIDER or @here, not '" + sanitize(address) + "'");
 }
 
-std::string degrees(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
+void sort_by_name(std::vector<LandmarkRow>& rows) {
+  std::ranges::sort(rows, {}, [](const LandmarkRow& row) -> const std::string& { return row.mark.name; });
 }
 
 }  // namespace
@@ -43,8 +41,7 @@ Result<double> parse_degrees(std::string_view text, char positive, char negative
     sign = digits.back() == negative ? -1 : 1;
     digits.remove_suffix(1);
   }
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value) || std::abs(value) > max)
+  if (!parse_into(digits, value) || !std::isfinite(value) || std::abs(value) > max)
     return make_error(Code::usage, "'" + sanitize(text) + "' is not a number of degrees such as 52.5" + positive +
                                        " or 33.9" + negative);
   return sign * value;
@@ -91,19 +88,17 @@ Result<std::vector<LandmarkRow>> read_landmarks(const Paths& paths) {
     if (rows.size() > k_landmarks_max)
       return make_error(Code::state_unreadable, file_of(paths).string() + " has more than 64 landmarks");
   }
-  std::sort(rows.begin(), rows.end(),
-            [](const LandmarkRow& a, const LandmarkRow& b) { return a.mark.name < b.mark.name; });
+  sort_by_name(rows);
   return rows;
 }
 
 Result<void> write_landmarks(const Paths& paths, std::vector<LandmarkRow> rows) {
   if (rows.size() > k_landmarks_max) return make_error(Code::usage, "there are already 64 landmarks");
-  std::sort(rows.begin(), rows.end(),
-            [](const LandmarkRow& a, const LandmarkRow& b) { return a.mark.name < b.mark.name; });
+  sort_by_name(rows);
   std::string text = "# NAME LATITUDE LONGITUDE ADDRESS [COUNTRY]; see gridctl-provider(1)\n";
   for (const LandmarkRow& row : rows) {
-    text +=
-        row.mark.name + " " + degrees(row.mark.at.latitude) + " " + degrees(row.mark.at.longitude) + " " + row.address;
+    text += row.mark.name + " " + formatted("%.4f", row.mark.at.latitude) + " " +
+            formatted("%.4f", row.mark.at.longitude) + " " + row.address;
     if (!row.mark.country.empty()) text += " " + row.mark.country;
     text += "\n";
   }

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "base/text.hpp"
 #include "os/address.hpp"
-#include "os/net.hpp"
 #include "os/random.hpp"
 #include "probe/netperf.hpp"
 #include "transfer/stream.hpp"
@@ -148,9 +146,7 @@ Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& li
   TRY_ASSIGN(const LinkPtr to_connector, reach(connector));
   Conversation with_listener{*to_listener, *listener.clock, k_silence};
   Conversation with_connector{*to_connector, *connector.clock, k_silence};
-  Digest token;
-  const Bytes random = os::random_bytes(token.bytes.size());
-  std::copy(random.begin(), random.end(), token.bytes.begin());
+  const Digest token = os::random_digest();
 
   TRY_ASSIGN(const std::string where,
              ask(with_listener, 1, wire::encode(wire::ListenRequest{token, k_pair_accept, k_pair_time, bytes_max, port})));

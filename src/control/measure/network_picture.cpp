@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws conclusions from the registry's links: read, derive, schedule.
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/formatted.hpp"
 #include "control/measure/measuring_budget.hpp"
 #include "control/measure/network_record.hpp"
 #include "os/net.hpp"
@@ -43,17 +43,23 @@ std::vector<sched::LandmarkRtt> landmark_rtts(const NetworkPicture& picture, con
 }  // namespace
 
 std::string rate_text(double bits_per_second) {
-  char text[32];
-  if (bits_per_second >= 1e9) std::snprintf(text, sizeof text, "%.3g Gbit/s", bits_per_second / 1e9);
-  else std::snprintf(text, sizeof text, "%.3g Mbit/s", bits_per_second / 1e6);
-  return text;
+  return bits_per_second >= 1e9 ? formatted("%.3g Gbit/s", bits_per_second / 1e9)
+                                : formatted("%.3g Mbit/s", bits_per_second / 1e6);
 }
 
 std::string rtt_text(Duration rtt) {
   const double ms = std::chrono::duration<double, std::milli>(rtt).count();
-  char text[32];
-  std::snprintf(text, sizeof text, ms < 100 ? "%.3g ms" : "%.0f ms", ms);
-  return text;
+  return ms < 100 ? formatted("%.3g ms", ms) : formatted("%.0f ms", ms);
+}
+
+std::vector<sched::PairLink> pair_links(std::span<const registry::HostLink> measured) {
+  std::vector<sched::PairLink> links;
+  for (const registry::HostLink& link : measured) {
+    sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
+    if (link.rtt_us) pair.rtt = from_us(*link.rtt_us);
+    links.push_back(std::move(pair));
+  }
+  return links;
 }
 
 LinkIndex index_links(std::span<const registry::HostLink> links) {
@@ -96,13 +102,7 @@ Result<NetworkPicture> picture_of(registry::HostRecords& registry, const Paths& 
   for (const registry::HostReport& report : reports)
     if (asked.contains(report.provider.value))
       picture.reports[report.provider.value] = parse_network_report(report.body);
-  std::vector<sched::PairLink> links;
-  for (const registry::HostLink& link : picture.links) {
-    sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
-    if (link.rtt_us) pair.rtt = from_us(*link.rtt_us);
-    links.push_back(std::move(pair));
-  }
-  picture.topology = sched::derive_topology(hosts, links);
+  picture.topology = sched::derive_topology(hosts, pair_links(picture.links));
   const LinkIndex index = index_links(picture.links);
   for (const registry::Provider& provider : picture.providers)
     picture.countries[provider.name.value] =
@@ -149,7 +149,7 @@ std::optional<double> slowest_rate(const std::vector<registry::HostLink>& links,
   std::optional<double> slowest;
   for (const registry::HostLink& link : links)
     if ((link.source == host.value || link.target == host.value) && link.bits_per_second)
-      slowest = slowest ? std::min(*slowest, *link.bits_per_second) : *link.bits_per_second;
+      slowest = std::min(slowest.value_or(*link.bits_per_second), *link.bits_per_second);
   return slowest;
 }
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/host_words.hpp"
 #include "control/measure/measuring_budget.hpp"
+#include "control/reach/report.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -18,12 +19,9 @@ constexpr Duration k_pings_pause = std::chrono::seconds{20};    // between writi
 constexpr Duration k_failure_pause = std::chrono::minutes{10};  // a task that failed is not tried again before
 constexpr int k_judge_share = 50;  // judging takes at most so large a part of the loop's time
 constexpr Duration k_lock_patience = std::chrono::seconds{60};  // of a command, for a measurement of the daemon's
-constexpr Duration k_lock_look = std::chrono::milliseconds{50};
 
 // Allows one measurement at a time in a state directory, across processes.
-Result<std::optional<os::FileLock>> measuring_lock(const Paths& paths) {
-  return os::FileLock::try_acquire(paths.root / "network.lock");
-}
+os::Path measuring_lock(const Paths& paths) { return paths.root / "network.lock"; }
 
 std::string name_of(const sched::LinkTask& task) {
   const std::string kind = task.kind == sched::LinkTask::Kind::landmarks ? "landmarks" : "link";
@@ -65,11 +63,8 @@ NetworkWatch::NetworkWatch(os::Loop& loop, os::Clock& clock, registry::HostRecor
 void NetworkWatch::pinged(const HostName& host, Duration rtt) { pings_[host].add(rtt); }
 
 void NetworkWatch::tick(BootTime now) {
-  const auto note = [](const Result<void>& outcome, const char* doing) {
-    if (!outcome) os::log(os::LogLevel::warn, std::string("while ") + doing + ": " + outcome.error().one_line());
-  };
   for (const LinkMeter::Note& one : meter_.take()) {
-    note(recorder_.transferred(one, clock_.wall()), "recording the speed of a transfer");
+    report(recorder_.transferred(one, clock_.wall()), "while recording the speed of a transfer");
     changed_ = true;
   }
   if (now >= next_pings_) {
@@ -79,7 +74,8 @@ void NetworkWatch::tick(BootTime now) {
   if (changed_ && now >= next_judge_) {
     changed_ = false;
     const BootTime began = clock_.boot();
-    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging the measurements of links");
+    report(registry_.together([this] { return recorder_.judge(clock_.wall()); }),
+           "while judging the measurements of links");
     next_judge_ = clock_.boot() + std::max<Duration>(k_plan_pause / 5, (clock_.boot() - began) * k_judge_share);
   }
   if (!under_way_ && now >= next_plan_) {
@@ -101,14 +97,14 @@ void NetworkWatch::save_pings() {
     }
     return {};
   });
-  if (!saved) os::log(os::LogLevel::warn, "while recording round trips: " + saved.error().one_line());
+  report(saved, "while recording round trips");
   changed_ = true;
 }
 
 void NetworkWatch::plan(BootTime now) {
   if (meter_.is_busy()) return;
   const Result<NetworkPicture> picture = network_picture(registry_, paths_);
-  if (!picture) return os::log(os::LogLevel::warn, "while looking at links: " + picture.error().one_line());
+  if (!picture) return report(picture.error(), "while looking at links");
   std::erase_if(not_before_, [&](const auto& entry) { return entry.second <= now; });
   for (const sched::LinkTask& task : due_measurements(*picture, clock_.wall(), is_up_))
     if (!not_before_.contains(name_of(task))) return begin(task);
@@ -116,7 +112,7 @@ void NetworkWatch::plan(BootTime now) {
 
 template <class Measure, class Record>
 void NetworkWatch::run(const sched::LinkTask& task, Measure measure, Record record) {
-  auto lock = measuring_lock(paths_);
+  auto lock = os::FileLock::try_acquire(measuring_lock(paths_));
   if (!lock || !*lock) return;  // a command measures
   auto held = std::make_shared<os::FileLock>(*std::move(*lock));
   under_way_ = true;
@@ -191,12 +187,10 @@ Result<void> measure_one(registry::HostRecords& registry, NetworkRecorder& recor
 }
 
 Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock, std::optional<BootTime> until) {
-  for (const BootTime give_up = until.value_or(clock.boot() + k_lock_patience);;) {
-    TRY_ASSIGN(std::optional<os::FileLock> lock, measuring_lock(paths));
-    if (lock) return *std::move(lock);
-    if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl is measuring links");
-    os::pause_for(k_lock_look);
-  }
+  const Duration patience = until ? *until - clock.boot() : k_lock_patience;
+  TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::acquire_within(measuring_lock(paths), patience));
+  if (lock) return *std::move(lock);
+  return make_error(Code::state_in_use, "another gridctl is measuring links");
 }
 
 // Treats everything as never measured; the bytes spent today stay spent.
@@ -219,10 +213,7 @@ Result<void> measure_now(registry::HostRecords& registry, const Paths& paths, Ag
   std::map<std::string, HostAccess> places;
   for (const registry::Provider& provider : picture.providers)
     places[provider.name.value] = HostAccess{provider, &net, &clock};
-  const auto is_up = [&](const std::string& name) {
-    const std::string& liveness = places.at(name).provider.liveness;
-    return !is_absent_state(liveness);
-  };
+  const auto is_up = [&](const std::string& name) { return !is_absent_state(places.at(name).provider.liveness); };
   for (const sched::LinkTask& task : due_measurements(picture, clock.wall(), is_up, true)) {
     if (!wanted.only.empty() && task.a != wanted.only && task.b != wanted.only) continue;
     if (!wanted.among.empty() && !(wanted.among.contains(task.a) && wanted.among.contains(task.b))) continue;

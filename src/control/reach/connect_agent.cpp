@@ -11,7 +11,6 @@
 #include "lend/call.hpp"
 #include "lend/keys.hpp"
 #include "os/random.hpp"
-#include "ssh/connect.hpp"
 #include "wire/guest.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
@@ -55,7 +54,7 @@ Result<AgentSession> agree_on_key(AgentSession session, const Paths& paths, cons
   TRY_ASSIGN(lend::Invitation invitation, lend::invitation_of(paths.root, id));
   if (invitation.session) return session;
   wire::RekeyRequest request;
-  std::ranges::copy(os::random_bytes(request.part.bytes.size()), request.part.bytes.begin());
+  request.part = os::random_digest();
   const wire::AgentHello hello = session.hello;
   BlockingLink link(std::move(session), clock);
   TRY(link.send({wire::FrameKind::request, k_rekey_stream, wire::encode(request)}, deadline));
@@ -94,7 +93,7 @@ Result<AgentSession> call_once(const registry::Provider& provider, const Paths& 
       return open_lent(provider, paths, there, login_agent, deadline, clock);
     }
     TRY_ASSIGN(const ssh::Target target, target_at(provider.address, provider, paths, login_agent));
-    return open_agent(target, how, deadline, clock);
+    return open_agent(over_ssh(target, clock), how, deadline, clock);
   };
   Result<AgentSession> session = open({});
   if (!session && session.error().code == Code::auth_refused)
@@ -103,9 +102,11 @@ Result<AgentSession> call_once(const registry::Provider& provider, const Paths& 
   return session;
 }
 
-Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                          std::vector<std::string> features, BootTime deadline, os::Clock& clock, WayMemory& memory,
-                          const UploadProgress& progress = {}) {
+}  // namespace
+
+Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
+                                  const ControllerId& controller, std::vector<std::string> features, BootTime deadline,
+                                  os::Clock& clock, WayMemory& ways, const UploadProgress& progress) {
   AgentCall how{agent_images(), controller, std::move(features), progress};
   const auto open = [&](const registry::Way& way, Duration login_wait) -> Result<AgentSession> {
     how.login_wait = login_wait;
@@ -115,45 +116,21 @@ Result<AgentSession> call(const registry::Provider& provider, const Paths& paths
     session->way = way.address;
     return session;
   };
-  Result<AgentSession> session = try_ways(provider, memory, clock, k_login_wait, open);
+  Result<AgentSession> session = try_ways(provider, ways, clock, k_login_wait, open);
   if (!session) return named(std::move(session).error(), provider);
   return session;
 }
-
-}  // namespace
 
 Result<lend::RelayCommand> relay_of(const registry::Provider& provider, const lend::Invitation& invitation,
                                     const Paths& paths, const os::Path& login_agent, os::Clock& clock) {
   if (invitation.relay.empty()) return lend::relay_here(clock);
   TRY_ASSIGN(const ssh::Target target, target_at(invitation.relay, provider, paths, login_agent));
-  return lend::RelayCommand([target, &clock](const std::string& command, BootTime by) {
-    return ssh::connect(target, command, by, clock);
-  });
-}
-
-std::vector<AgentImage> agent_images() {
-  std::vector<AgentImage> images;
-  for (const char* arch : {"x86_64", "aarch64"})
-    if (const EmbeddedAgent* agent = embedded_agent(arch))
-      images.push_back({agent->arch, agent->bytes, agent->sha256_hex, agent->gzip});
-  return images;
+  return lend::RelayCommand(over_ssh(target, clock));
 }
 
 Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths) {
   if (!is_lent(provider)) return target_at(provider.address, provider, paths, {});
   return make_error(Code::unsupported, provider.name.value + " dials a relay: there is no address to log in at");
-}
-
-Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                  WayMemory& ways) {
-  return call(provider, paths, controller, {"events"}, deadline, clock, ways);
-}
-
-Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
-                                  WayMemory& ways) {
-  return call(provider, paths, controller, {std::string(wire::k_streams_feature)}, deadline, clock, ways);
 }
 
 Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
@@ -162,7 +139,8 @@ Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const P
   const BootTime began = clock.boot();
   std::vector<std::string> features = transfer::Codecs::ours().words();
   features.emplace_back("bulk");
-  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock, ways, progress));
+  TRY_ASSIGN(AgentSession session,
+             open_session(provider, paths, controller, std::move(features), deadline, clock, ways, progress));
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
   const auto& said = session.hello.features;
   const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();

@@ -271,8 +271,7 @@ Result<AgentSession> greet(Started started, const AgentCall& call, BootTime dead
   wire::ControllerHello hello;
   hello.controller = call.controller;
   hello.features = call.features;
-  Digest nonce;
-  std::ranges::copy(os::random_bytes(nonce.bytes.size()), nonce.bytes.begin());
+  const Digest nonce = os::random_digest();
   hello.nonce = nonce;
   TRY(link.send({wire::FrameKind::request, k_hello_stream, wire::encode(hello)}, deadline));
   TRY_ASSIGN(const wire::Frame answer, link.receive(deadline));
@@ -296,8 +295,7 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
   if (!started.missing_arch.empty()) {
     const std::string peer = started.channel->peer();
     started.channel.reset();
-    const auto image = std::find_if(call.images.begin(), call.images.end(),
-                                    [&](const AgentImage& one) { return one.arch == started.missing_arch; });
+    const auto image = std::ranges::find(call.images, started.missing_arch, &AgentImage::arch);
     if (image == call.images.end()) return machine_error(call.images, peer, started.missing_arch);
     TRY(store(connector, *image, started.has_gzip, call.progress, deadline, clock)
             .context("while putting the agent on " + peer));
@@ -308,11 +306,8 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
   return greet(std::move(started), call, deadline, clock);
 }
 
-Result<AgentSession> open_agent(const ssh::Target& target, const AgentCall& call, BootTime deadline, os::Clock& clock) {
-  const Connector connector = [&](const std::string& command, BootTime by) {
-    return ssh::connect(target, command, by, clock);
-  };
-  return open_agent(connector, call, deadline, clock);
+Connector over_ssh(const ssh::Target& target, os::Clock& clock) {
+  return [target, &clock](const std::string& command, BootTime by) { return ssh::connect(target, command, by, clock); };
 }
 
 }  // namespace gridctl::control

@@ -9,25 +9,17 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/reach/agent_link.hpp"
+#include "control/reach/embedded_agent.hpp"
 #include "os/clock.hpp"
 #include "ssh/target.hpp"
 
 namespace gridctl::control {
-
-// The agent program for one machine type; the views live as long as the program.
-struct AgentImage {
-  std::string_view arch;        // as `uname -m` says
-  std::string_view bytes;       // the static binary
-  std::string_view sha256_hex;  // of the bytes
-  std::string_view gzip = {};   // the bytes for a host that has gzip; empty = none
-};
 
 inline constexpr Duration k_login_wait = std::chrono::seconds{20};  // for a login at a host that answers
 
@@ -43,6 +35,7 @@ struct AgentCall {
 
 // How a command is started on the host; ssh::connect in real life.
 using Connector = std::function<Result<std::unique_ptr<ssh::Channel>>(const std::string& command, BootTime deadline)>;
+[[nodiscard]] Connector over_ssh(const ssh::Target& target, os::Clock& clock);
 
 // Blocks, until `deadline` at most; each step but the way of the agent's bytes has a limit of some seconds of its own,
 // and those may take until the deadline as long as they move. What the agent sent after its hello is in the session's
@@ -50,8 +43,6 @@ using Connector = std::function<Result<std::unique_ptr<ssh::Channel>>(const std:
 // host is full, home not writable or mounted noexec, no agent for its machine type), protocol_violation (something else
 // answers, or the agent arrived damaged), timed_out (a login shell that does not end, a link that stands still), each
 // with what to do.
-[[nodiscard]] Result<AgentSession> open_agent(const ssh::Target& target, const AgentCall& call, BootTime deadline,
-                                              os::Clock& clock);
 [[nodiscard]] Result<AgentSession> open_agent(const Connector& connector, const AgentCall& call, BootTime deadline,
                                               os::Clock& clock);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach/embedded_agent.hpp"
 
-#include <vector>
-
 // One assembler block and two symbols per binary.
 #define GRIDCTL_EMBED(arch, file, sha256)                                                                           \
   __asm__(".section .rodata\n.balign 16\n.globl gridctl_agent_" #arch "\ngridctl_agent_" #arch ":\n.incbin \"" file \
@@ -17,23 +15,17 @@ namespace {
 
 std::string_view between(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
 
-const std::vector<EmbeddedAgent>& agents() {
-  static const std::vector<EmbeddedAgent> all{
-#define GRIDCTL_EMBED(arch, file, sha256)                          \
-  {#arch, between(gridctl_agent_##arch, gridctl_agent_end_##arch), \
-   between(gridctl_agent_end_##arch + 1, gridctl_agent_gz_end_##arch), sha256},
+}  // namespace
+
+const std::vector<AgentImage>& agent_images() {
+  static const std::vector<AgentImage> all{
+#define GRIDCTL_EMBED(arch, file, sha256)                                  \
+  {#arch, between(gridctl_agent_##arch, gridctl_agent_end_##arch), sha256, \
+   between(gridctl_agent_end_##arch + 1, gridctl_agent_gz_end_##arch)},
 #include "embedded_agents.inc"
 #undef GRIDCTL_EMBED
   };
   return all;
-}
-
-}  // namespace
-
-const EmbeddedAgent* embedded_agent(std::string_view uname_m) {
-  for (const EmbeddedAgent& agent : agents())
-    if (agent.arch == uname_m) return &agent;
-  return nullptr;
 }
 
 }  // namespace gridctl::control

@@ -2,19 +2,19 @@
 // The static agent binaries that this gridctl carries.
 #pragma once
 
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace gridctl::control {
 
-struct EmbeddedAgent {
-  std::string_view arch;   // as `uname -m` says it: "x86_64"
-  std::string_view bytes;  // the stripped binary
-  std::string_view gzip;   // the same, compressed
-  std::string sha256_hex;
+// The agent program for one machine type; the views live as long as the program.
+struct AgentImage {
+  std::string_view arch;        // as `uname -m` says it: "x86_64"
+  std::string_view bytes;       // the static, stripped binary
+  std::string_view sha256_hex;  // of the bytes
+  std::string_view gzip = {};   // the bytes for a host that has gzip; empty = none
 };
 
-// nullptr when this gridctl has no agent for such hosts. The result lives as long as the program.
-[[nodiscard]] const EmbeddedAgent* embedded_agent(std::string_view uname_m);
+[[nodiscard]] const std::vector<AgentImage>& agent_images();
 
 }  // namespace gridctl::control

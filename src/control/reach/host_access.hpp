@@ -3,16 +3,28 @@
 // the pool.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
-#include "base/ids.hpp"
+#include "base/time.hpp"
 #include "control/reach/agent_network.hpp"
-#include "control/reach/life_sign.hpp"
 #include "control/reach/link_meter.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
 
 namespace gridctl::control {
+
+// When a host was last heard of over a connection other than its heartbeat's: one that sends a checkpoint is not
+// silent, and an hour of sending on a thin link must not cost the attempt that made it. Written by threads of a pool,
+// read by the loop.
+class LifeSign {
+ public:
+  void heard(BootTime at) { ns_ = at.ns; }
+  [[nodiscard]] BootTime last() const { return {ns_}; }  // 0 = never
+
+ private:
+  std::atomic<std::int64_t> ns_{0};
+};
 
 struct HostAccess {
   registry::Provider provider;

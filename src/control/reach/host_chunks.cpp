@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach/host_chunks.hpp"
 
-#include <string>
-
 namespace gridctl::control {
 
 namespace {

@@ -25,8 +25,7 @@ std::string filled_in(std::string command, const std::string& fingerprint) {
 }
 
 const ssh::HostKey* find_key(std::span<const ssh::HostKey> keys, const std::string& fingerprint) {
-  const auto found =
-      std::find_if(keys.begin(), keys.end(), [&](const ssh::HostKey& key) { return key.fingerprint == fingerprint; });
+  const auto found = std::ranges::find(keys, fingerprint, &ssh::HostKey::fingerprint);
   return found == keys.end() ? nullptr : &*found;
 }
 

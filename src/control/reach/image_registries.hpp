@@ -6,7 +6,8 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "job/image_reference.hpp"
+#include "images/ask_digest.hpp"
+#include "os/clock.hpp"
 
 namespace gridctl::control {
 
@@ -22,7 +23,9 @@ class ImageRegistries {
 
 class HttpImageRegistries final : public ImageRegistries {
  public:
-  [[nodiscard]] Result<std::string> digest_of(const job::ImageReference& image) override;
+  [[nodiscard]] Result<std::string> digest_of(const job::ImageReference& image) override {
+    return images::ask_digest(image, k_registry_wait, os::system_clock());
+  }
 };
 
 }  // namespace gridctl::control

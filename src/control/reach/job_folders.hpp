@@ -69,6 +69,11 @@ class JobFolders {
   [[nodiscard]] virtual Result<void> keep_secrets(const JobId& job,
                                                   const std::map<std::string, std::string>& secrets) = 0;
   [[nodiscard]] virtual Result<void> remove_secrets(const JobId& job) = 0;
+  [[nodiscard]] Result<void> share_secrets(const JobId& from, const JobId& to, const std::vector<std::string>& names) {
+    if (names.empty()) return {};
+    TRY_ASSIGN(const auto shared, secrets(from, names));
+    return keep_secrets(to, shared);
+  }
 };
 
 }  // namespace gridctl::control

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach/relay.hpp"
 
-#include <utility>
-
 #include "control/reach/connect_agent.hpp"
-#include "ssh/connect.hpp"
 
 namespace gridctl::control {
 
@@ -21,10 +18,7 @@ Result<Relay> make_relay(const registry::Provider& provider, const std::string& 
   relay.user = target.user;
   relay.host = target.host;
   relay.port = target.port;
-  relay.run = here ? lend::relay_here(clock)
-                   : lend::RelayCommand([target, &clock](const std::string& command, BootTime by) {
-                       return ssh::connect(target, command, by, clock);
-                     });
+  relay.run = here ? lend::relay_here(clock) : lend::RelayCommand(over_ssh(target, clock));
   TRY_ASSIGN(const AgentSession session,
              open_agent(Connector(relay.run), {agent_images(), controller, {}}, deadline, clock));
   relay.program = "\"${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}/bin/" + session.hello.build + "/gridctl-agent\"";

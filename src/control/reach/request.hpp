@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "os/clock.hpp"
 #include "wire/frame.hpp"
 
 namespace gridctl::control {

@@ -55,7 +55,7 @@ Error nobody_listens() { return make_error(Code::unsupported, "nobody here liste
 
 Result<std::unique_ptr<AgentChannel>> SshNetwork::connect(const registry::Provider& provider, BootTime deadline) {
   if (loop_ == nullptr) return nobody_listens();
-  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, deadline, clock_, *ways_));
+  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, {"events"}, deadline, clock_, *ways_));
   return std::unique_ptr<AgentChannel>(std::make_unique<SshChannel>(*loop_, clock_, std::move(session)));
 }
 
@@ -66,7 +66,8 @@ Result<transfer::BulkLink> SshNetwork::open(const registry::Provider& provider, 
 Result<std::unique_ptr<AgentChannel>> SshNetwork::stream(const registry::Provider& provider,
                                                          const wire::EnterRequest& whom, BootTime deadline) {
   if (loop_ == nullptr) return nobody_listens();
-  TRY_ASSIGN(AgentSession session, open_streams(provider, paths_, controller_, deadline, clock_, *ways_));
+  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, {std::string(wire::k_streams_feature)},
+                                                deadline, clock_, *ways_));
   const wire::AgentHello hello = session.hello;
   if (std::ranges::find(hello.features, wire::k_streams_feature) == hello.features.end())
     return AgentNetwork::stream(provider, whom, deadline);

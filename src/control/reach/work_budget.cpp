@@ -2,10 +2,7 @@
 #include "control/reach/work_budget.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-
-#include "base/text.hpp"
 
 namespace gridctl::control {
 

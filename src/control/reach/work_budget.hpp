@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/result.hpp"
 #include "base/time.hpp"
 #include "os/clock.hpp"
 #include "wire/frame.hpp"

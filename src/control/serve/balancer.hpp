@@ -3,7 +3,6 @@
 // directory is ours.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <span>
 #include <string>

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "control/reach/pace.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "control/serve/balancer.hpp"
@@ -162,14 +161,6 @@ class Gateway {
   os::Pool logins_, looks_;  // last: their work uses the rest
 };
 
-Result<std::optional<os::FileLock>> become_the_gateway(const GatewayFiles& files, os::Clock& clock) {
-  for (const BootTime deadline = clock.boot() + k_lock_patience;;) {
-    TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(files.lock()));
-    if (lock || clock.boot() > deadline) return lock;
-    os::pause_for(std::chrono::milliseconds{20});
-  }
-}
-
 }  // namespace
 
 Result<void> run_gateway(const os::Path& state_directory, const JobId& service) {
@@ -182,7 +173,7 @@ Result<void> run_gateway(const os::Path& state_directory, const JobId& service) 
     return make_error(Code::usage, "job " + service.value + " is not a service");
   const GatewayFiles files = gateway_files(paths, service);
   TRY(os::make_directories(files.folder));
-  TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_gateway(files, clock));
+  TRY_ASSIGN(const std::optional<os::FileLock> lock, os::FileLock::acquire_within(files.lock(), k_lock_patience));
   if (!lock) return make_error(Code::state_in_use, "another gateway serves " + service.value);
   os::log_to_file(files.log(), os::LogLevel::info);
   const Result<os::Path> program = find_balancer();

@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/serve/gateway_files.hpp"
 
+#include <algorithm>
+
 #include "base/numbers.hpp"
 #include "base/record.hpp"
+#include "os/process.hpp"
 
 namespace gridctl::control {
+
+namespace {
+constexpr Duration k_was_ready_patience = std::chrono::minutes{2};
+constexpr Duration k_step_max = std::chrono::seconds{1};  // a longer pause is the sleep of this machine
+}  // namespace
+
+Duration patience_with_server(const job::Service& service, bool was_ready) {
+  return was_ready ? std::min<Duration>(service.initial_delay, k_was_ready_patience) : service.initial_delay;
+}
+
+void ReadyClock::see(Epoch epoch, bool reachable, bool up, Duration passed, const job::Service& service) {
+  if (epoch != told_.epoch) {
+    told_ = {epoch};
+    unready_ = {};
+  }
+  if (epoch == Epoch{}) return;
+  if (up) {
+    told_.ready = true;
+    told_.late = false;
+    unready_ = {};
+  } else if (reachable) {
+    unready_ += std::min(passed, k_step_max);
+    told_.late = unready_ > patience_with_server(service, told_.ready);
+  }
+}
 
 namespace {
 constexpr std::uint64_t k_info_max = 64 * 1024;  // bytes
@@ -40,8 +68,7 @@ std::optional<GatewayInfo> read_gateway(const GatewayFiles& files) {
 }
 
 Result<void> let_leave(const GatewayFiles& files, int replica, WallTime now) {
-  const std::int64_t until = now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(k_leave).count();
-  return os::write_file_atomically(files.leave(replica), std::to_string(until));
+  return os::write_file_atomically(files.leave(replica), std::to_string((now + k_leave).ms));
 }
 
 bool leaves_now(const GatewayFiles& files, int replica, WallTime now) {
@@ -54,6 +81,15 @@ bool gateway_lives(const GatewayFiles& files) {
   if (!os::exists(files.lock())) return false;
   const auto lock = os::FileLock::try_acquire(files.lock());
   return lock && !*lock;
+}
+
+Result<void> start_gateway(const Paths& paths, const JobId& service) {
+  TRY_ASSIGN(const os::Path self, os::executable_path());
+  os::SpawnOptions options;
+  options.detach = true;
+  options.new_session = true;
+  TRY(os::spawn({self.string(), "__gateway", service.value, "--state", paths.root.string()}, options));
+  return {};
 }
 
 }  // namespace gridctl::control

@@ -2,8 +2,6 @@
 #include "sched/catalogue/gpu_match.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <optional>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/inventory.hpp"
 #include "job/spec.hpp"
 
 namespace gridctl::sched {

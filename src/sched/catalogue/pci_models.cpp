@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds facts about models other than figures: their PCI devices, and the other sizes of boards with their name.
-#include <algorithm>
 #include <array>
 
 #include "sched/catalogue/catalogue.hpp"

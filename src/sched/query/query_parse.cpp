@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the parser of the query language.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 

@@ -148,11 +148,6 @@ class Judge {
 
 }  // namespace
 
-std::string_view unit_state_name(UnitState state) {
-  static constexpr Names<UnitState, UnitState::probation> k_names{"ok", "quarantined", "probation"};
-  return k_names(state);
-}
-
 UnitState HostStanding::state_of(const std::string& unit) const {
   const auto found = units.find(unit);
   return found == units.end() ? UnitState::ok : found->second.state;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -47,7 +48,7 @@ struct Sign {
 };
 
 enum class UnitState : std::uint8_t { ok, quarantined, probation };
-[[nodiscard]] std::string_view unit_state_name(UnitState state);  // "quarantined"
+inline constexpr Names<UnitState, UnitState::probation> unit_state_name{"ok", "quarantined", "probation"};
 
 struct UnitStanding {
   UnitState state = UnitState::ok;

@@ -6,7 +6,6 @@
 
 #include <csignal>
 
-#include "db/version.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plan/estimate.hpp"
+
 namespace gridctl::plan::outcome_test {
 namespace {
 
