@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_plan.hpp"
 
+#include "cmd/context.hpp"
+
 namespace gridctl::cmd {
 
 namespace {

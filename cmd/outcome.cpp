@@ -2,6 +2,7 @@
 #include "cmd/outcome.hpp"
 
 #include "base/text.hpp"
+#include "cmd/context.hpp"
 #include "control/follow/budgets.hpp"
 #include "control/follow/limits.hpp"
 #include "job/last_step.hpp"

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/pausing.hpp"
+#include "control/follow/pauses.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "control/follow/lent_hosts.hpp"
