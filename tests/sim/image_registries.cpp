@@ -8,7 +8,7 @@
 namespace gridctl::sim {
 
 namespace {
-constexpr Nanos k_quick = 2 * k_s, k_slow = 9 * k_s;  // an answer takes at most
+constexpr Nanos k_quick = 2 * k_s, k_slow_answer = 9 * k_s;  // an answer takes at most
 constexpr std::size_t k_hex = 64;
 
 std::string repository_of(int image) { return "team/tool" + std::to_string(image); }
@@ -74,7 +74,7 @@ Result<std::string> SimImages::digest_of(const job::ImageReference& image) {
   };
   if (which < 0) return make_error(Code::not_found, "registry " + image.registry + " has no such image");
   const auto before = hub.trouble(which);
-  const Nanos takes = before == ImageHub::Trouble::slow ? world_.rng.between(k_quick, k_slow) : world_.rng.between(10 * k_ms, k_quick);
+  const Nanos takes = before == ImageHub::Trouble::slow ? world_.rng.between(k_quick, k_slow_answer) : world_.rng.between(10 * k_ms, k_quick);
   run_.pause(Duration{takes});
   if (is_offline()) return silent(takes);
   switch (hub.trouble(which).value_or(ImageHub::Trouble::slow)) {
