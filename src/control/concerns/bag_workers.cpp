@@ -135,7 +135,12 @@ namespace {
 // The history of a worker's own job is seldom looked at. The bag's own job has the same event already.
 void tell_of_worker(const Controls& controls, const TrackedJob& leader, const TrackedJob& worker, const char* kind,
                     const BagRun::Seat& seat, Epoch epoch) {
-  if (worker.id() != leader.id()) controls.book.note(leader.id(), {kind, worker.state().reason_text, epoch, seat.host});
+  if (worker.id() == leader.id()) return;
+  const auto* collecting = worker.in<job::Collecting>();  // its reason is what is fetched
+  const std::string text = collecting != nullptr && !collecting->moving.empty()
+                               ? job::leaving_in_words(seat.host, collecting->moving) + ": stopped there"
+                               : worker.state().reason_text;
+  controls.book.note(leader.id(), {kind, text, epoch, seat.host});
 }
 
 }  // namespace
