@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "gpubench/cublas.hpp"
 #include "gpubench/cuda_api.hpp"

@@ -2,6 +2,7 @@
 // Supports AMD, Intel and every other device with an OpenCL 1.2 driver.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/formatted.hpp"
 #include "gpubench/device.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 // The checker must not need a GPU's time: its two inner loops use all features of the processor.
 #if defined(__x86_64__)

@@ -2,6 +2,7 @@
 #include "sched/cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
