@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "store/local_part.hpp"
 #include "store/materialise.hpp"
 #include "store/snapshot.hpp"
 #include "support/results.hpp"
@@ -73,6 +74,28 @@ TEST(WriteOrder, OfAForeignManifestIsCanonical) {
   Bytes claimed = to_manifest(*make_tree({file("a", 2), file("b", 1)}));
   for (const std::size_t number : {29u, 47u}) claimed[number + 3] = std::byte{0};
   EXPECT_THAT(parse_manifest(claimed), FailsWith(Code::checkpoint_damaged));
+}
+
+TEST(WriteOrder, OfAForeignManifestHasOneEncoding) {
+  const Tree tree = *make_tree({file("a", 3), file("b", 1), file("c", 2), folder("d", 1), folder("e", 2)});
+  const Bytes sound = to_manifest(tree);
+  for (std::size_t i = 0; i < sound.size() * 8; ++i) {
+    Bytes changed = sound;
+    changed[i / 8] ^= static_cast<std::byte>(1 << i % 8);
+    const auto parsed = parse_manifest(changed);
+    if (!parsed) continue;
+    EXPECT_NE(*parsed, tree) << i;
+    EXPECT_EQ(to_manifest(*parsed), changed) << i;
+  }
+}
+
+// Each host gets the files of its own ranks; its agent refuses a manifest with gaps.
+TEST(WriteOrder, OfAPartHasNoGaps) {
+  const Tree all = *make_tree({file("model.pt", 4), file("rank_0.pt", 1), file("rank_1.pt", 2), file("step", 3)});
+  const Tree part = local_part(all, {0, 1}, 2, [](const Entry&) { return Bytes{}; });
+  EXPECT_EQ(part.find("rank_1.pt"), nullptr);
+  EXPECT_THAT(numbers(part), ElementsAre(3, 1, 2));
+  EXPECT_THAT(parse_manifest(to_manifest(part)), IsOk());
 }
 
 TEST(WriteOrder, OfAnOverlayPutsTheUpperTreeLast) {
